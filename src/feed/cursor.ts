@@ -3,7 +3,6 @@ import type { Secrets } from '../platform/crypto/secrets.ts';
 /** The last record's sort value (microseconds) and ID, and the X-Sync-Through of the first page. */
 export type Cursor = { value: number; id: string; throughUs: number };
 
-/** A cursor is valid only for these values. */
 export type CursorBinding = { organisationId: number; path: string; query: string };
 
 const macBytes = 16;

@@ -2,8 +2,7 @@ import type { App } from '../platform/app.ts';
 import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { statement } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
-import type { DifferingCell } from './digest.ts';
-import { countAgainIn, nextSetBehind, recountDigest } from './digest.ts';
+import { countAgainIn, type DifferingCell, nextSetBehind, recountDigest } from './digest.ts';
 import { limits } from '../platform/config/limits.ts';
 import { digestDifferences } from '../platform/observability/metric-definitions.ts';
 import { nilUuid } from '../platform/crypto/random.ts';
@@ -11,7 +10,6 @@ import { nilUuid } from '../platform/crypto/random.ts';
 const start = { organisationId: 0, groupSetId: nilUuid };
 const scrubbedThrough = new WeakMap<App, typeof start>();
 
-// One process at a time.
 const turn = statement('digest.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`;
 
 /** Recounts the next group sets of all organisations in one snapshot. A difference is an error in the log. */
@@ -30,7 +28,6 @@ export async function scrubDigest(app: App): Promise<void> {
       if (differing.length > 0) raiseAlarm(app, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
-      // A set with few results costs something as well.
       seen += Math.max(set.n, limits.digestScrubRecords / 100);
     }
   });

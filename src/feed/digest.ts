@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { FeedState } from './etag.ts';
 import { drawState, lockFeed } from './position.ts';
@@ -70,7 +69,6 @@ export const counted = `
   (select ${modulo('coalesce(sum(s1), 0)')} from digest_delta) as digest_w1,
   (select ${modulo('coalesce(sum(s2), 0)')} from digest_delta) as digest_w2`;
 
-/** Null: all. */
 export type DigestFilter = { facets: readonly number[] | null; groupIds: readonly string[] | null };
 
 const ofAll = statement('digest.of_all')`
@@ -85,7 +83,6 @@ const ofCells = statement('digest.of_cells')`
                      (select g.group_set_id from group_set_group g where g.organisation_id = $1 and g.group_id = any($3)))) c
    where v.organisation_id = $1`;
 
-/** The digest and the state of the feed, in one snapshot. */
 export async function findDigest(
   tx: Tx,
   organisationId: number,
@@ -184,7 +181,7 @@ const totalDiffers = statement('digest.total_differs')`
 /** A cell that differs from a recount. The cell of nulls is the organisation's sum. */
 export type DifferingCell = { group_set_id: string | null; facet: number | null };
 
-/** Recounts the results of an organisation or of one group set. In a snapshot, no writer waits for it. */
+/** In a snapshot, no writer waits for it. */
 export async function recountDigest(
   tx: Tx,
   organisationId: number,

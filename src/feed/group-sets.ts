@@ -1,6 +1,5 @@
 import { uuidArray } from '../platform/db/arrays.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Feed } from './position.ts';
 
@@ -91,7 +90,6 @@ const render = statement('group_set.render')`
    where s.organisation_id = $1 and s.group_set_id = any($2)
    group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`;
 
-/** A group set as payloads show it. */
 export type RenderedSet = {
   /** JSON array of GroupSummary: the active groups, by type and ref. */
   json: string;
@@ -121,7 +119,7 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
 /** Rows that show groups, with the groups_version of their snapshot. */
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
-/** Rendered sets of one process. Every rename or archive draws a new version (decision 0001). */
+/** Every rename or archive draws a new version (decision 0001). */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
@@ -147,7 +145,6 @@ export class SetCache {
     version: number,
     setIds: string[],
   ): Promise<Map<string, RenderedSet> | null> {
-    // A page without rows has no version.
     if (setIds.length === 0) return new Map();
     let known = this.#organisations.get(organisationId);
     if (known === undefined || known.version !== version || known.sets.size >= maxSets) {
@@ -166,6 +163,5 @@ export class SetCache {
   }
 }
 
-/** If a cache is full, it is emptied. */
 const maxSets = 20_000;
 const maxOrganisations = 1000;

@@ -1,7 +1,5 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
-import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
-import { feedQueue } from '../platform/db/unit-of-work.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
+import { feedQueue, type UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { systemClock } from '../platform/time/clock.ts';
 import { limits } from '../platform/config/limits.ts';
 import { feedLockWait } from '../platform/observability/metric-definitions.ts';
@@ -19,14 +17,12 @@ export type Feed = {
   next(): number;
   /** A statement took `count` positions. Without any, the feed and its ETags stay as they are. */
   used(count: number): void;
-  /** The last position when the feed was locked. */
   readonly found: number;
   last(): number;
   /** The organisation is suspended, so background work waits (decision 0013). */
   readonly suspended: boolean;
   /** Time before the last resumption does not count against learners. */
   readonly resumedAt: Date | null;
-  /** A statement changed the digest. */
   counted(row: CountedRow): void;
   /** A group was renamed, archived or reactivated. */
   groupsChanged(): void;

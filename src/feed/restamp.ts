@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import { currentPayloadVersion, olderProcesses } from '../platform/db/payload-version.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
@@ -54,12 +53,10 @@ const groups = statement('restamp.learner_group')`
 
 type Moved = { count: number; through: number } & CountedRow;
 
-/** An organisation with records of an older payload version, other than these. */
 export async function findRestamp(tx: Tx, others: readonly number[] = []): Promise<number | null> {
   return (await tx.query<{ organisation_id: number }>(pending, [others]))[0]?.organisation_id ?? null;
 }
 
-/** Whether a process with an older payload version is connected. */
 export async function olderProcessServes(tx: Tx): Promise<boolean> {
   return (await tx.query(older)).length > 0;
 }

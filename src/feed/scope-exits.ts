@@ -1,6 +1,5 @@
 import { uuidArray } from '../platform/db/arrays.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 
 /** Scope exits (decision 0002), which page-statements.ts reads in the order of positions. The feed's lock is held. */
 

@@ -1,6 +1,5 @@
 import { uuidArray } from '../platform/db/arrays.ts';
-import type { Statement } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Statement, statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { limits } from '../platform/config/limits.ts';
 import { counted, countingMoves, tokenOf } from './digest.ts';

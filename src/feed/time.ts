@@ -29,7 +29,6 @@ export function formatPosition(us: number): string {
 
 const dateTime = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** 400 years. */
 const cycleMs = 146_097 * 86_400_000;
 
 function daysOf(year: number, month: number): number {

@@ -10,13 +10,11 @@ import type { Keyring } from './crypto/keyring.ts';
 export type App = {
   db: Database;
   clock: Clock;
-  /** Compares the clock with the database's. */
   adjustClock(): Promise<void>;
   random: Random;
   settings: Settings;
   /** Keys derived from the service's secret, one for each purpose. */
   secrets: Secrets;
-  /** Encrypts the signing secrets of webhook endpoints. */
   keyring: Keyring;
   log: Log;
   /**

@@ -30,8 +30,8 @@ async function addLearners(count: number): Promise<void> {
     [id, count],
   );
   await db.query(
-    `insert into assessment_feed (organisation_id, learner_id, assessment_id, position, first_position, group_set_id, facet, assessed_at, assessed_day)
-     select $1, learner_id, learner_id, position, position, group_set_id, 0, 0, 0
+    `insert into assessment_feed (organisation_id, learner_id, assessment_id, position, first_position, group_set_id, facet, assessed_at, assessed_day, token)
+     select $1, learner_id, learner_id, position, position, group_set_id, 0, 0, 0, 0
        from learner_feed where organisation_id = $1 and position <= $2::int4`,
     [id, count],
   );

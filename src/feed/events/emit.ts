@@ -1,11 +1,9 @@
 import { deliveryIdOf, eventIdAt } from './ids.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { batcher } from '../../platform/db/batcher.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
+import { type Database, statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { EventType } from '../../platform/validation/event-types.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import { assessmentCompleted, type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /** The channel that wakes delivery workers. The payload is an organisation's ID. */
 export const deliveryChannel = 'ars_delivery';

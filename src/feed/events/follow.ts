@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
@@ -34,7 +33,6 @@ const pollMs = 250;
 
 type EventPlace = Pick<FollowedEvent, 'number' | 'event_id' | 'occurred_at'>;
 
-/** The last event of an organisation; null if there is none. */
 export async function newestEvent(tx: Tx, organisationId: number): Promise<EventPlace | null> {
   return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
 }
@@ -48,7 +46,6 @@ export async function numberAt(
   return (await tx.query<{ number: number }>(numberOf, [organisationId, eventId, new Date(atMs)]))[0]!.number;
 }
 
-/** False if the event was emptied or pruned. */
 export async function isStillTold(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
   return (await tx.query(told, [organisationId, eventId])).length > 0;
 }
@@ -109,7 +106,6 @@ export async function* followEvents(
   signal: AbortSignal,
   poller: EventPoller = alone,
 ): AsyncGenerator<FollowedEvent> {
-  // IDs by number, in ascending order.
   let seen: Map<number, string> | null = null;
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];

@@ -4,11 +4,9 @@
  * decision 0007.
  */
 
-/** An event's ID from its time and a random UUID. */
 export const eventIdAt = (at: string, id: string): string =>
   `(left(event_day(${at})::text, 14) || '8' || substr(${id}::text, 16))::uuid`;
 
-/** The only ID of the delivery of an event to an endpoint. */
 export const deliveryIdOf = (event: string, endpoint: string): string =>
   `(left(${event}::text, 15) || substr(md5(${event}::text || ${endpoint}), 14, 3) || '-a'
              || substr(md5(${event}::text || ${endpoint}), 18))::uuid`;

@@ -1,9 +1,14 @@
 import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Going, UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { eachInTurn, feedQueue, inSteps, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
+import {
+  eachInTurn,
+  feedQueue,
+  type Going,
+  inSteps,
+  type UnitOfWork,
+  withUnitOfWork,
+} from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../position.ts';
 
 /**
@@ -29,7 +34,6 @@ type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | '
 /** The outcome of a step. Without a status, the job is still running. */
 export type Stepped<P> = { status?: JobRow['status']; progress?: Partial<P> };
 
-/** Why the service or a restore cancelled a job. */
 type Because = string | null;
 
 type Handler<J, P> = {
@@ -44,7 +48,6 @@ type Handler<J, P> = {
   cancelled?: { action: string; after(job: J): string };
 };
 
-/** Adds counts to those of a job. */
 export const added = <C extends Record<string, number>>(job: NoInfer<C>, counts: C): C =>
   Object.fromEntries(Object.entries(counts).map(([key, n]) => [key, job[key]! + n])) as C;
 
@@ -63,7 +66,6 @@ const newest = statement('job.newest')`
 const unended = statement('job.unended')`
   select ${columns} from background_job
    where organisation_id = $1 and kind = $2 and (status = 'draft' or ${isOpen}) and created_at < $3 order by created_at for update`;
-/** Organisations take turns. */
 const open = statement('job.open')`
   select organisation_id, job_id as run_id from (
     select organisation_id, job_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
@@ -118,7 +120,6 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
     /** The newest first, of one person or of all. */
     list: (tx: Tx, organisationId: number, limit: number, by: string | null = null): Promise<Job[]> =>
       all(tx, newest, [organisationId, kind, by, limit]),
-    /** Locks the jobs that have not ended and were ordered before a time. */
     unended: ({ tx }: UnitOfWork, organisationId: number, before: Date | 'infinity' = 'infinity'): Promise<Job[]> =>
       all(tx, unended, [organisationId, kind, before]),
     items: async ({ tx }: UnitOfWork, { organisation_id: id, run_id: runId }: JobKey, from: number, count: number) =>
@@ -160,7 +161,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         });
       return null;
     },
-    /** Cancels a job. @returns false if its status is none of `from` */
+    /** @returns false if its status is none of `from` */
     async cancel(
       work: UnitOfWork,
       organisationId: number,

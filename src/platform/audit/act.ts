@@ -1,8 +1,6 @@
 import type { UnitOfWork } from '../db/unit-of-work.ts';
-import type { AuditEntry } from './audit.ts';
-import { auditInside } from './audit.ts';
+import { type AuditEntry, auditInside } from './audit.ts';
 
-/** Audits an act of a unit of work that no request caused. */
 export function auditAct(
   work: UnitOfWork,
   organisationId: number,

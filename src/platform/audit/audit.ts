@@ -1,9 +1,7 @@
 import { systemClock } from '../time/clock.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
-import type { Dedicated } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { Tx } from '../db/database.ts';
+import { type Dedicated, statement, type Tx } from '../db/database.ts';
 import { auditBatch, auditTime } from '../observability/metric-definitions.ts';
 
 /** One answered call or one command. Never a reference, a name or an IP address. */

@@ -1,11 +1,8 @@
 import type { App } from '../app.ts';
 import { arrayLiteral } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { SealedRow } from './line.ts';
-import { blockHash, rowLine, sealedColumns } from './line.ts';
-import type { Block } from './verify.ts';
-import { readBlockRows, readBlocks, readUnsealed } from './verify.ts';
+import { statement, type Tx } from '../db/database.ts';
+import { blockHash, rowLine, sealedColumns, type SealedRow } from './line.ts';
+import { type Block, readBlockRows, readBlocks, readUnsealed } from './verify.ts';
 import { whole } from './read.ts';
 
 /** The log as JSON lines, one for each row. With a proof, a line for each block comes before its rows. */
@@ -117,7 +114,6 @@ const cutOut = statement('audit.cut_out')`
    where organisation_id = $1 and number > $2 and number < $3 and number not in (select unnest($4::int8[])) and ids is not null
      and last_at >= $5 and first_at <= $6 order by number limit 6`;
 
-/** The rows' first and last times. */
 type Covered = { first: number; last: number; from: string | null; to: string | null };
 
 export type ExportVerdict = {
@@ -132,7 +128,6 @@ export type ExportVerdict = {
 
 const atOnce = 1000;
 
-/** Blocks of a file, in any order. */
 class FileBlocks {
   #numbers: number[] = [];
   #from: string | null = null;
@@ -192,7 +187,6 @@ export async function verifyExport(
   let open: { block: ExportedBlock; rows: ExportedRow[] } | null = null;
   let previous: ExportedBlock | null = null;
   let loose: ExportedRow[] = [];
-  /** Blocks that no hash of the log has confirmed yet. */
   let unconfirmed: number[] = [];
 
   const giveUp = () => {

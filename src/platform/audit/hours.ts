@@ -1,8 +1,6 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { statement, type Tx } from '../db/database.ts';
 import { unsealedRows } from './unsealed.ts';
 
-/** Calls of an hour by outcome. */
 export type CallHour = {
   hour: Date;
   answered: number;

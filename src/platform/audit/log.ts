@@ -1,6 +1,4 @@
-import type { Tx } from '../db/database.ts';
-import type { Statement } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { type Statement, statement, type Tx } from '../db/database.ts';
 import { errorTable } from '../errors/errors.ts';
 import { timeOf, isUuid, nilUuid } from '../crypto/random.ts';
 import { unsealedRows } from './unsealed.ts';
@@ -13,7 +11,6 @@ export type Recorded = {
   query?: string;
   limit?: number;
   cursor?: number;
-  /** The X-Sync-Through of every page. */
   through?: number;
   first?: number;
   last?: number;
@@ -48,7 +45,6 @@ export type LogFilter = {
   to: Date;
 };
 
-/** The end of a page. */
 export type LogPlace = { at: Date; id: number };
 
 type Row = Omit<LoggedCall, 'detail'> & { detail: string | null };
@@ -108,7 +104,7 @@ function readCall(row: Row): LoggedCall {
   return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
 }
 
-/** A page of calls, the newest first. `next` is null at the end. */
+/** `next` is null at the end. */
 export async function findCalls(
   tx: Tx,
   organisationId: number,
@@ -210,7 +206,6 @@ const errorsOf = (which: 'key' | 'all') =>
    group by code, action, status order by calls desc, code, action`;
 const errors = { key: errorsOf('key'), all: errorsOf('all') };
 
-/** Failed calls by code and route, the most frequent first. */
 export async function groupErrors(
   tx: Tx,
   organisationId: number,
@@ -225,7 +220,6 @@ export async function groupErrors(
   return rows.map((row) => ({ ...row, fix: fixOf(row.code) }));
 }
 
-/** The API's default message. */
 export function fixOf(code: string): string {
   const known = Object.entries(errorTable).find(([name]) => name === code);
   if (known !== undefined) return known[1][1];

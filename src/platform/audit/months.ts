@@ -1,8 +1,7 @@
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
-import type { ByMonths } from '../db/months.ts';
-import { changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
+import { type ByMonths, changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
 
 const ofAudit: ByMonths = {
   table: 'audit',
@@ -26,7 +25,6 @@ const unsealedIn = (name: string) =>
     left join audit_chain c using (organisation_id) left join organisation o using (organisation_id)
    where p.at < $1 and p.audit_id > coalesce(c.sealed_id, 0) and (p.organisation_id = 0 or o.organisation_id is not null) limit 1`;
 
-/** Other tables forget the month as well. */
 const withMonth = [
   // The sealer locks some of these rows while it writes blocks, and never waits for a held row.
   statement('audit.forget_chains')`update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)`,

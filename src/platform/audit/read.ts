@@ -1,8 +1,6 @@
 import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { SealedRow } from './line.ts';
-import { sealedColumns } from './line.ts';
+import { statement, type Tx } from '../db/database.ts';
+import { sealedColumns, type SealedRow } from './line.ts';
 
 const droppedBefore = statement('audit.dropped_before')`
   select dropped_before from audit_chain where organisation_id = $1`;
@@ -39,7 +37,6 @@ const page = statement('audit.page')`
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
    order by audit_id limit $5`;
 
-/** The organisation's log in order, page by page. */
 export const readAudit = (
   app: App,
   organisationId: number,

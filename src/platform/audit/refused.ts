@@ -1,10 +1,8 @@
 import type { App } from '../app.ts';
 import { arrayLiteral } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
-import type { Dedicated, Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { AuditEntry } from './audit.ts';
-import { auditInside, auditor } from './audit.ts';
+import { type Dedicated, statement, type Tx } from '../db/database.ts';
+import { type AuditEntry, auditInside, auditor } from './audit.ts';
 
 /** Calls without a valid access key belong to organisation 0. */
 const refused = { organisationId: 0, actor: '-', resource: null };
@@ -103,7 +101,6 @@ async function foldBlocks(tx: Tx, kept: number): Promise<number> {
   return folded!.blocks;
 }
 
-/** Bounds the disk space of calls without credentials. */
 export async function foldRefused(app: App, signal?: AbortSignal, kept = refusedKept): Promise<void> {
   const goOn = async (inside: (tx: Tx) => Promise<number>, max: number) =>
     signal?.aborted !== true && (await app.db.transaction(inside)) === max;

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { statement, type Tx } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
 import { isOutage } from '../db/connection/unavailable.ts';
 import { limits } from '../config/limits.ts';

@@ -1,5 +1,4 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
+import { statement, type Tx } from '../db/database.ts';
 import { limits } from '../config/limits.ts';
 
 /** Rows of organisation $1 that the sealer has not counted yet. The limit makes the planner use the index by number. */

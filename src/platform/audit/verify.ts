@@ -1,8 +1,6 @@
 import type { App } from '../app.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { SealedRow } from './line.ts';
-import { blockHash, rowLine, sealedColumns } from './line.ts';
+import { statement, type Tx } from '../db/database.ts';
+import { blockHash, rowLine, sealedColumns, type SealedRow } from './line.ts';
 
 /** `ids` is null after the rows were dropped with their month, or folded into a day's count. */
 export type Block = {
@@ -21,11 +19,9 @@ type Chain = { blocks: number; hash: Buffer; dropped_before: Date | null; folded
 export type Anchor = { block: number; hash: string };
 
 export type Verdict = {
-  /** One sentence for each difference from what was sealed. */
   faults: string[];
   blocks: number;
   rows: number;
-  /** Blocks whose rows were dropped or folded. */
   dropped: number;
   /** Rows that lost a National Insurance number after they were sealed. The log says when. */
   redacted: number[];
@@ -80,7 +76,6 @@ export async function readBlockRows(app: App, organisationId: number, block: Blo
   return (block.ids ?? []).flatMap((id) => byId.get(id) ?? []);
 }
 
-/** Rows that are in no block yet. */
 export function readUnsealed(app: App, organisationId: number): Promise<(SealedRow & { below: boolean | null })[]> {
   return app.db.query(loose, [organisationId]);
 }
@@ -97,16 +92,9 @@ export async function verifyAudit(
   organisationId: number,
   { from = null, to = null, anchors = [] }: { from?: Date | null; to?: Date | null; anchors?: Anchor[] } = {},
 ): Promise<Verdict> {
-  const verdict: Verdict = {
-    faults: [],
-    blocks: 0,
-    rows: 0,
-    dropped: 0,
-    redacted: [],
-    head: null,
-    unsealed: { rows: 0, tail: [] },
-  };
-  const { faults } = verdict;
+  const faults: string[] = [];
+  const unsealed = { rows: 0, tail: [] };
+  const verdict: Verdict = { faults, blocks: 0, rows: 0, dropped: 0, redacted: [], head: null, unsealed };
   const [chain] = await app.db.query<Chain>(chainOf, [organisationId]);
   const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
   const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
@@ -129,7 +117,7 @@ export async function verifyAudit(
     wanted.delete(block.number);
     if (isEmptied) verdict.dropped++;
     else if ((from === null || block.last_at >= from) && (to === null || block.first_at < to))
-      await checkBlock(app, organisationId, block, previous.hash);
+      await checkBlock(block, previous.hash);
     previous = block;
   }
   if (chain !== undefined && chain.blocks > 0) {
@@ -160,7 +148,7 @@ export async function verifyAudit(
     return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
   }
 
-  async function checkBlock(app: App, organisationId: number, block: Block, before: Buffer): Promise<void> {
+  async function checkBlock(block: Block, before: Buffer): Promise<void> {
     const rows = await readBlockRows(app, organisationId, block);
     const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
     verdict.blocks++;

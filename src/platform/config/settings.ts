@@ -9,14 +9,13 @@ export const apiBase = '/api/v1';
 /** For examples. The service shows its own origin. */
 export const exampleOrigin = 'https://results.example.org';
 
-/** Requests of one access key in any minute. */
 export const defaultRateLimit = 300;
 
 const minSecretChars = 32;
 
 type Row<Value> = {
   name: string;
-  /** The value may also be in a file that NAME_FILE names. */
+  /** NAME_FILE may name a file with the value. */
   secret?: boolean;
   default: string;
   meaning: string;
@@ -178,7 +177,6 @@ const rows = {
       'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut. Changes that wait for others are refused with 503 after half of it.',
     read: (text) => 1000 * whole(text, 0, 3600),
   },
-  /** The first part of drainMs. */
   drainDelayMs: {
     name: 'ARS_DRAIN_DELAY_SECONDS',
     default: '1',
@@ -205,7 +203,6 @@ const rows = {
     meaning: 'Private networks (CIDR list) in which webhook endpoints may be.',
     read: parseNetworks,
   },
-  /** Null: all. */
   auditMonths: {
     name: 'ARS_AUDIT_MONTHS',
     default: 'all',
@@ -323,7 +320,6 @@ function textOf(row: Row<unknown>, environment: Environment): string | undefined
   return value;
 }
 
-/** @throws SettingsError */
 export function readSettings(environment: Environment): Settings {
   refuseUnknown(environment);
   const settings: Record<string, unknown> = {};

@@ -5,7 +5,6 @@ export type Random = {
   bytes(n: number): Buffer;
   /** A version 4 UUID (RFC 9562), lower case. */
   uuid(): string;
-  /** Uniform in [0, 1). */
   float(): number;
 };
 
@@ -64,7 +63,6 @@ export function timeOf(id: string): number | null {
   return high === undefined ? null : Number.parseInt(high + low!, 16);
 }
 
-/** A well-spread 32-bit hash of a number. */
 export function hashOfNumber(number: number): number {
   let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
   x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);

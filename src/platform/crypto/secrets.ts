@@ -20,7 +20,6 @@ export type Purpose =
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
-  /** A MAC under each listed secret, the current one first. */
   macs(purpose: Purpose, text: string): Buffer[];
   /** Accepts MACs under every listed secret, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;

@@ -24,7 +24,6 @@ export function batcher<In, Out>(
       } catch (error) {
         for (const entry of batch) entry.reject(error);
       }
-      // Calls that arrived meanwhile join the next batch.
       if (batch.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
     running--;

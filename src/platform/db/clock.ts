@@ -1,6 +1,5 @@
 import type { Clock } from '../time/clock.ts';
-import type { Tx } from './database.ts';
-import { statement } from './database.ts';
+import { statement, type Tx } from './database.ts';
 
 const now = statement('clock.of_the_database')`select clock_timestamp() as at`;
 

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { systemClock } from '../time/clock.ts';
-import type { Log } from '../observability/log.ts';
-import { errorFields } from '../observability/log.ts';
+import { errorFields, type Log } from '../observability/log.ts';
 import { connectionTo } from './connection/connection.ts';
 import { sessionSettings, distributedSettings } from './connection/session-settings.ts';
 import { limits } from '../config/limits.ts';
@@ -15,14 +14,11 @@ import {
   turnWait,
 } from '../observability/metric-definitions.ts';
 import { beforeReading } from '../observability/metrics.ts';
-import type { StorageFaults } from './connection/storage-fault.ts';
-import { createStorageFaults, storageFaultOf } from './connection/storage-fault.ts';
+import { createStorageFaults, storageFaultOf, type StorageFaults } from './connection/storage-fault.ts';
 import { prepared } from './connection/prepared.ts';
-import type { WriteQueue, Leave, WriteQueues } from './write-queue.ts';
-import { createWriteQueues, WriteQueueRefusal } from './write-queue.ts';
+import { createWriteQueues, type Leave, type WriteQueue, WriteQueueRefusal, type WriteQueues } from './write-queue.ts';
 import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
-import type { Asked, Watched, WatchTimes } from './connection/watch.ts';
-import { startWatch, watchTimes } from './connection/watch.ts';
+import { type Asked, startWatch, type Watched, type WatchTimes, watchTimes } from './connection/watch.ts';
 
 /** Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
@@ -39,7 +35,6 @@ export function statement(name: string, text?: string): Statement | Template {
 
 export type Row = Record<string, any>;
 
-/** A transaction, or the pool for single reads. */
 export type Tx = {
   query<R = Row>(sql: Statement | string, values?: readonly unknown[]): Promise<R[]>;
   readonly distributed?: boolean;
@@ -94,7 +89,6 @@ export type Database = Tx & {
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection for one frequent statement or for notifications. It reconnects. */
   dedicated(options?: DedicatedOptions): Dedicated;
-  /** Refuses waiting and new changes, because the service stops. */
   refuseWaiting(): void;
   close(): Promise<void>;
 };
@@ -102,7 +96,6 @@ export type Database = Tx & {
 /** `again`: another process held a lock for too long during the last turn. */
 export type Turn = { queue: WriteQueue; signal: AbortSignal; again: boolean };
 
-/** `connected` runs first on each new connection. */
 export type DedicatedOptions = {
   synchronousCommit?: boolean;
   throughPooler?: boolean;
@@ -218,9 +211,6 @@ async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promi
 
 // A pooler may give each transaction another connection, so each change sets its own limit.
 const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
-const beginChange = [`begin; ${lockWait}`];
-const beginDistributedChange = ['begin', lockWait];
-
 /**
  * Opens the pools, without a connection before the first statement. Reads and changes have a pool each, so that changes
  * never delay reads.
@@ -299,12 +289,7 @@ export function openDatabase(
       refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
-        return await runTransaction(
-          await connect(changes),
-          self,
-          inside,
-          distributed ? beginDistributedChange : beginChange,
-        );
+        return await runTransaction(await connect(changes), self, inside, ['begin', lockWait]);
       } finally {
         leave();
       }

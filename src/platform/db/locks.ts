@@ -1,5 +1,4 @@
-import type { Tx } from './database.ts';
-import { statement } from './database.ts';
+import { statement, type Tx } from './database.ts';
 
 /** Advisory locks. The numbers are arbitrary. */
 export const advisoryLocks = {

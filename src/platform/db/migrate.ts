@@ -1,9 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database, Tx } from './database.ts';
-import { statement } from './database.ts';
-import type { Clock } from '../time/clock.ts';
-import { formatMs } from '../time/clock.ts';
+import { type Database, statement, type Tx } from './database.ts';
+import { type Clock, formatMs } from '../time/clock.ts';
 import { advisoryLocks, lockMigration } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);

@@ -8,7 +8,6 @@ export type ByMonths = {
   table: string;
   /** Further tables to lock, in this order. */
   along?: readonly string[];
-  /** The function of the database that makes a month. */
   make: string;
   lock: number;
   /** Months to keep ready after the present one. */
@@ -18,7 +17,6 @@ export type ByMonths = {
 /** Statements queue behind a waiting lock, so it must not wait long. */
 const shortLock = "set local lock_timeout = '200ms'";
 
-/** Changes partitions in one process at a time. It fails if it would delay others. */
 export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) => Promise<void>): Promise<void> {
   return db.transaction(async (tx) => {
     // No statement queues behind this lock, so waiting for another process is harmless.
@@ -54,7 +52,6 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
 
 export type Month = { name: string; until: Date };
 
-/** The partitions of months that ended before a time, the oldest first. */
 export function monthsBefore(tx: Tx, { table }: ByMonths, before: Date): Promise<Month[]> {
   return tx.query<Month>(
     `select name, until from (

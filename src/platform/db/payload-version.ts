@@ -11,10 +11,8 @@ export function payloadVersionAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }
 
-/** Each connection shows which payload version its process writes. */
 export const applicationName = `ars/${currentPayloadVersion}`;
 
-/** SQL that finds a connected process with an older version. */
 export const olderProcesses = `
   select from pg_stat_activity
    where datname = current_database() and substring(application_name from '^ars/(\\d{1,4})$')::int4 < ${currentPayloadVersion} limit 1`;

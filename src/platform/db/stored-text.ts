@@ -1,6 +1,5 @@
 import type { Tx } from './database.ts';
 
-/** The column of a text, and the primary key of its row. */
 export type Place = { table: string; column: string; key: Record<string, string> };
 
 export type StoredText = Place & { value: string };
@@ -116,7 +115,6 @@ export async function changeStoredText(
   ]);
 }
 
-/** The value of one column; null if the row is deleted. */
 export async function readStoredText(tx: Tx, place: Place): Promise<string | Buffer | null> {
   let found: string | Buffer | null = null;
   await changeStoredText(tx, place, (value) => (found = value));

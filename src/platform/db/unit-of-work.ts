@@ -1,15 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../time/clock.ts';
 import type { Keyring } from '../crypto/keyring.ts';
-import type { Log } from '../observability/log.ts';
-import { errorFields } from '../observability/log.ts';
+import { errorFields, type Log } from '../observability/log.ts';
 import type { Random } from '../crypto/random.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database, Tx } from './database.ts';
 import { isOutage, lockHeld } from './connection/unavailable.ts';
-import type { WriteQueue } from './write-queue.ts';
-import { WriteQueueRefusal } from './write-queue.ts';
+import { type WriteQueue, WriteQueueRefusal } from './write-queue.ts';
 import { inSpan } from '../observability/tracing.ts';
 
 type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: Keyring };
@@ -24,15 +22,12 @@ export type UnitOfWork = {
   /** The instant of the whole unit, in milliseconds since 1970. */
   nowMs: number;
   uuid(): string;
-  /** The queue in which it waited. */
   queue: WriteQueue | null;
   /** The last attempt met a lock that was held for long, so work before that lock may be in vain. */
   again: boolean;
-  /** Runs before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
   /** Runs after the commit. Its failures are ignored, so something else must make up for them. */
   afterCommit(then: (db: Database) => Promise<void>): void;
-  /** Things opened once in this unit of work, by key. */
   opened: Map<string, unknown>;
 } & Passed;
 
@@ -41,7 +36,6 @@ export function feedQueue(organisationId: number): WriteQueue {
   return { name: `feed ${organisationId}`, atOnce: 1 };
 }
 
-/** Changes that need no feed lock, because each has its own rows. */
 export function rowsQueue(organisationId: number): WriteQueue {
   return { name: `rows ${organisationId}`, atOnce: 4 };
 }

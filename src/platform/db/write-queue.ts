@@ -35,7 +35,6 @@ type Line = { queue: WriteQueue; underWay: number; waiting: Waiting[] };
  */
 export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
   const lines = new Map<string, Line>();
-  // Queues that can continue, in the order of their turns.
   const ready = new Set<Line>();
   let quick = 0;
   let slow = 0;

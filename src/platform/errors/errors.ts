@@ -74,7 +74,7 @@ export const errorTable = {
   ],
 } as const satisfies Record<string, readonly [number, string]>;
 
-/** 422 codes for one field of a body. They have no default message. */
+/** They have no default message. */
 export type FieldCode =
   | 'invalid_full_name'
   | 'invalid_email'

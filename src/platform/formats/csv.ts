@@ -10,7 +10,6 @@ export type CsvRecord = { line: number; text: string } & (
   { cells: string[] } | { cells: null; why: 'encoding' | 'length' | 'quotes' }
 );
 
-/** Reads the cells of one record, which may contain line breaks in quotes. */
 function cellReader(delimiter: Delimiter) {
   const cells: string[] = [];
   let cell = '';

@@ -34,7 +34,6 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 
 const [backslash, colon, space] = [0x5c, 0x3a, 0x20];
 
-/** The index of the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); ; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -54,7 +53,6 @@ function namesIn(text: string): number {
   return names;
 }
 
-/** Counts names of all objects in a value. */
 function namesOf(value: unknown): number {
   let names = 0;
   const open = [value];

@@ -1,6 +1,5 @@
 import { csvLine } from './csv.ts';
-import type { SheetColumn, SheetValue } from './xlsx.ts';
-import { workbook } from './xlsx.ts';
+import { type SheetColumn, type SheetValue, workbook } from './xlsx.ts';
 
 /** Rows as a file in one of three formats, written in parts so that memory stays flat. */
 

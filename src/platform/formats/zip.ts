@@ -1,7 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { crc32, createDeflateRaw } from 'node:zlib';
-import { Zip } from 'fflate';
-import type { ZipInputFile } from 'fflate';
+import { Zip, type ZipInputFile } from 'fflate';
 
 /** ZIP archives written in parts. Sizes and checksums follow each content, so memory stays flat. */
 

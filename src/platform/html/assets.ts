@@ -16,7 +16,6 @@ function asset(folder: string, file: URL, type: string, make: (source: string) =
   };
 }
 
-/** Colours, spacing and fonts for every style sheet. */
 export const tokens = readFileSync(new URL('tokens.css', import.meta.url), 'utf8').replace(/\/\*[\s\S]*?\*\/\s*/g, '');
 
 export const styleAsset = (folder: string, file: URL): Asset =>

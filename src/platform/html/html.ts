@@ -23,7 +23,6 @@ export function unescapeHtml(markup: string): string {
   return markup.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity]!);
 }
 
-/** The place of a value in the markup. */
 type Place =
   | { kind: 'text' | 'tag' | 'raw' }
   /** `whole`: the value begins the attribute. */

@@ -1,7 +1,7 @@
-import { statement } from '../db/database.ts';
-import type { Tx } from '../db/database.ts';
+import { statement, type Tx } from '../db/database.ts';
 import type { UnitOfWork } from '../db/unit-of-work.ts';
 import { isEmailAddress } from '../validation/email.ts';
+import type { Clock } from '../time/clock.ts';
 import { limits } from '../config/limits.ts';
 import { nilUuid } from '../crypto/random.ts';
 import type { Letter } from './template.ts';
@@ -59,17 +59,17 @@ type Sealed = Letter & { address: string };
  */
 export async function postLetter(
   work: UnitOfWork,
-  given: { organisationId: number | null; cause: string; address: string; letter: Letter; expiresMs?: number },
+  input: { organisationId: number | null; cause: string; address: string; letter: Letter; expiresMs?: number },
 ): Promise<boolean> {
-  if (work.settings.mailServer === null || !isEmailAddress(given.address)) return false;
-  const sealed: Sealed = { ...given.letter, address: given.address };
+  if (work.settings.mailServer === null || !isEmailAddress(input.address)) return false;
+  const sealed: Sealed = { ...input.letter, address: input.address };
   const rows = await work.tx.query(insert, [
     work.uuid(),
-    given.organisationId,
-    given.cause,
+    input.organisationId,
+    input.cause,
     work.secrets.seal('mail', JSON.stringify(sealed), work.random),
     new Date(work.nowMs),
-    new Date(given.expiresMs ?? work.nowMs + limits.mailMs),
+    new Date(input.expiresMs ?? work.nowMs + limits.mailMs),
   ]);
   return rows.length === 1;
 }
@@ -82,13 +82,6 @@ export async function cancelLetter(work: UnitOfWork, cause: string): Promise<voi
 
 export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };
 
-export type Hold = { by: string; nowMs: number; untilMs: number };
-
-/** Takes due emails until the hold ends. Those of suspended organisations wait. */
-export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, max: number): Promise<HeldMail[]> {
-  return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), max]);
-}
-
 /** Ends emails that cannot or must not be sent any more. */
 export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number; expired: number }> {
   const lost = await tx.query(lose, [new Date(nowMs)]);
@@ -96,30 +89,20 @@ export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number;
   return { lost: lost.length, expired: expired.length };
 }
 
-/** From here on the mail server may have it. @returns false if another worker has it, or it was withdrawn */
-export async function beginMail(tx: Tx, mailId: string, by: string, nowMs: number): Promise<boolean> {
-  return (await tx.query(begin, [mailId, by, new Date(nowMs)])).length === 1;
-}
-
-/** Deletes the email address and the text. */
-export async function finishMail(
-  tx: Tx,
-  mailId: string,
-  by: string,
-  status: 'sent' | 'refused' | 'unknown',
-  nowMs: number,
-): Promise<void> {
-  await tx.query(finish, [mailId, by, status, new Date(nowMs)]);
-}
-
-/** The mail server certainly does not have it. It is tried again, unless it is too old or was withdrawn. */
-export async function putOffMail(
-  tx: Tx,
-  mailId: string,
-  by: string,
-  { nowMs, untilMs }: { nowMs: number; untilMs: number },
-): Promise<void> {
-  await tx.query(putOff, [mailId, by, new Date(nowMs), new Date(untilMs)]);
+/** What one worker does with the emails that it holds. */
+export function mailsHeldBy(worker: string, tx: Tx, clock: Clock) {
+  const after = (ms: number) => new Date(clock.nowMs() + ms);
+  return {
+    /** Takes due emails for a time. Those of suspended organisations wait. */
+    take: (holdMs: number, max: number) => tx.query<HeldMail>(take, [after(0), worker, after(holdMs), max]),
+    /** From here on the mail server may have it. @returns false if another worker has it, or it was withdrawn */
+    begin: async (mailId: string) => (await tx.query(begin, [mailId, worker, after(0)])).length === 1,
+    /** Deletes the email address and the text. */
+    finish: (mailId: string, status: 'sent' | 'refused' | 'unknown') =>
+      tx.query(finish, [mailId, worker, status, after(0)]),
+    /** The mail server does not have it. It is tried again, unless it is too old or was withdrawn. */
+    putOff: (mailId: string, waitMs: number) => tx.query(putOff, [mailId, worker, after(0), after(waitMs)]),
+  };
 }
 
 export async function pruneMails(work: UnitOfWork): Promise<void> {
@@ -137,7 +120,6 @@ export type ListedMail = {
   next_attempt_at: Date | null;
 };
 
-/** The end of a page. */
 export type MailPlace = { createdAt: Date; mailId: string };
 
 /** Emails of an organisation, the newest first. Emails to people about their own accounts are not among them. */

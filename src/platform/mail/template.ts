@@ -3,7 +3,6 @@ import { html } from '../html/html.ts';
 /** A link to a page of the service, without the origin. */
 export type Way = { to: `/${string}`; label: string };
 
-/** A subject, and paragraphs of plain text or links. */
 export type Letter = { subject: string; says: readonly (string | Way)[] };
 
 const dot = '[.。．｡]';

@@ -1,14 +1,11 @@
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/connection/unavailable.ts';
-import type { UnitOfWork } from '../db/unit-of-work.ts';
-import { withUnitOfWork } from '../db/unit-of-work.ts';
+import { type UnitOfWork, withUnitOfWork } from '../db/unit-of-work.ts';
 import { errorFields } from '../observability/log.ts';
 import { mailAttempts } from '../observability/metric-definitions.ts';
 import { letterHtml, letterText } from './template.ts';
-import type { HeldMail } from './outbox.ts';
-import { beginMail, endOverdue, finishMail, longestWaitMs, putOffMail, takeMails } from './outbox.ts';
-import type { Message, SmtpSession } from './smtp.ts';
-import { openSmtp, smtpFields } from './smtp.ts';
+import { endOverdue, type HeldMail, longestWaitMs, mailsHeldBy } from './outbox.ts';
+import { type Message, openSmtp, smtpFields, type SmtpSession } from './smtp.ts';
 
 /** An email may be some seconds late, so workers poll and need no notification. */
 const everyMs = 5_000;
@@ -42,7 +39,7 @@ export async function giveUpMails(app: App): Promise<void> {
 export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<void>)[] = []): Mailer {
   const { mailServer } = app.settings;
   if (mailServer === null) return { round: async () => {}, stop: async () => {} };
-  const id = app.random.uuid();
+  const outbox = mailsHeldBy(app.random.uuid(), app.db, app.clock);
   const stopping = new AbortController();
   const breakOff = new AbortController();
   const failed = (error: unknown) => {
@@ -56,10 +53,8 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     for (const step of gather) await withUnitOfWork(app, null, step).catch(failed);
     await giveUpMails(app);
     while (!stopping.signal.aborted && !app.restored.pending) {
-      const nowMs = app.clock.nowMs();
-      const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, maxHeld);
-      if (held.length === 0) return;
-      if (!(await send(held))) return;
+      const held = await outbox.take(holdMs, maxHeld);
+      if (held.length === 0 || !(await send(held))) return;
     }
   }
 
@@ -72,42 +67,38 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
       session = null;
     };
     const left = [...held];
-    const putOff = (mail: HeldMail, waitMs = waitOf(app, mail)) => {
-      const nowMs = app.clock.nowMs();
-      return putOffMail(app.db, mail.mail_id, id, { nowMs, untilMs: nowMs + waitMs });
-    };
     try {
       for (let sessions = 0; left.length > 0 && sessions < maxSessions; sessions++) {
         session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
         breakOff.signal.addEventListener('abort', session.close, { once: true });
         while (left.length > 0 && session.isOpen()) {
           const mail = left.shift()!;
-          if (stopping.signal.aborted) await putOff(mail, 0);
-          else await sendOne(session, mail, putOff);
+          if (stopping.signal.aborted) await outbox.putOff(mail.mail_id, 0);
+          else await sendOne(session, mail);
         }
         end();
       }
-      for (const mail of left) await putOff(mail);
+      for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
       return true;
     } catch (error) {
       if (session !== null) throw error;
       if (!stopping.signal.aborted) app.log.error('mail.server_unreachable', smtpFields(error));
-      for (const mail of left) await putOff(mail);
+      for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
       return false;
     } finally {
       end();
     }
   }
 
-  async function sendOne(session: SmtpSession, mail: HeldMail, putOff: (mail: HeldMail) => Promise<void>) {
+  async function sendOne(session: SmtpSession, mail: HeldMail): Promise<void> {
     const { mail_id: mailId } = mail;
     const message = messageOf(app, mail);
-    if (!(await beginMail(app.db, mailId, id, app.clock.nowMs()))) return;
+    if (!(await outbox.begin(mailId))) return;
     // The secret that sealed it is no longer listed.
     const handed =
       message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
-    if (handed.outcome === 'again') await putOff(mail);
-    else await finishMail(app.db, mailId, id, handed.outcome, app.clock.nowMs());
+    if (handed.outcome === 'again') await outbox.putOff(mailId, waitOf(app, mail));
+    else await outbox.finish(mailId, handed.outcome);
     const fields = {
       mail: mailId,
       kind: mail.cause.split(' ')[0]!,

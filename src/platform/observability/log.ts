@@ -1,14 +1,12 @@
-import type { Clock } from '../time/clock.ts';
-import { formatMs } from '../time/clock.ts';
+import { type Clock, formatMs } from '../time/clock.ts';
 import { logErrors } from './metric-definitions.ts';
 
 /** Values of a log line. Never a name, a reference, a URL with a query, a body or a secret. */
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = {
-  /** One line for an event without a fault. */
   info(event: string, fields?: LogFields): void;
-  /** One line for a failure that an operator should see. */
+  /** A failure that an operator should see. */
   error(event: string, fields?: LogFields): void;
 };
 

@@ -141,7 +141,6 @@ const shown = (value: number) =>
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Prometheus text, format 0.0.4. */
 export function exposition(snapshot: Snapshot): string {
   const lines: string[] = [];
   for (const { name, help, kind, bounds } of metrics) {
@@ -168,6 +167,5 @@ function histogramLines(name: string, text: string, bounds: readonly number[], n
   return [...buckets, `${name}_sum${braces} ${shown(numbers.at(-1)!)}`, `${name}_count${braces} ${count}`];
 }
 
-/** For the operator's guide. */
 export const metricsTable = (): { name: string; kind: Kind; labels: readonly string[]; help: string; over: Over }[] =>
   metrics.map(({ name, kind, labels, help, over }) => ({ name, kind, labels, help, over }));

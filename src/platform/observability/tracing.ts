@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import type { Attributes, Context, Span } from '@opentelemetry/api';
 import {
+  type Attributes,
+  type Context,
   context,
   propagation,
   ProxyTracerProvider,
   ROOT_CONTEXT,
+  type Span,
   SpanKind,
   SpanStatusCode,
   trace,

@@ -9,7 +9,6 @@ export function isEmailAddress(text: string): boolean {
   return text.length <= limits.emailChars && pattern.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
-/** The sender or receiver of an email. */
 export type Mailbox = { name: string; address: string };
 
 /** Reads `name@example.org` or `Some Name <name@example.org>`; null for anything else. */

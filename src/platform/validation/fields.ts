@@ -57,7 +57,6 @@ export function emailAddress() {
   } satisfies Meaning & TStringOptions);
 }
 
-/** A SHA-256 in lower-case hex. */
 export const sha256Pattern = '^[0-9a-f]{64}$';
 
 export const learnerRefExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;

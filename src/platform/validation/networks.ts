@@ -126,18 +126,7 @@ export function isLocalhost(hostname: string): boolean {
 export const loopbackAddresses: readonly string[] = ['127.0.0.1', '::1'];
 
 /** Suffixes that only private networks resolve: RFC 6762, RFC 8375, ICANN's list of 2024 and common use. */
-const privateSuffixes = [
-  'local',
-  'internal',
-  'localdomain',
-  'home.arpa',
-  'lan',
-  'home',
-  'corp',
-  'intranet',
-  'private',
-  'onion',
-];
+const privateSuffixes = 'local internal localdomain home.arpa lan home corp intranet private onion'.split(' ');
 
 function checkName(hostname: string, networks: readonly Network[]): Verdict {
   const labels = hostname.split('.');

@@ -52,7 +52,7 @@ export const crossing: Record<string, string> = {
   'lookup.insert': batch,
   'lookup.prune': prune,
   'notice.prune': prune,
-  'notice.untold': look,
+  'notice.with_new': look,
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record_successes': `* ${batch}`,
   'prune.whose_rows': prune,

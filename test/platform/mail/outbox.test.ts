@@ -3,14 +3,7 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { startMailer } from '../../../src/platform/mail/worker.ts';
-import {
-  beginMail,
-  cancelLetter,
-  outboxBacklog,
-  postLetter,
-  putOffMail,
-  takeMails,
-} from '../../../src/platform/mail/outbox.ts';
+import { cancelLetter, mailsHeldBy, outboxBacklog, postLetter } from '../../../src/platform/mail/outbox.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { withService } from '../../support/service.ts';
 import { trustTestAuthority } from '../../integrations/webhooks/receiver.ts';
@@ -127,13 +120,12 @@ suite('the outbox', async () => {
 
   test('what is taken back while it is handed over is never tried again', async () => {
     await post();
-    const by = app.random.uuid();
-    const nowMs = clock.nowMs();
-    const [held] = await takeMails(app.db, { by, nowMs, untilMs: nowMs + minuteMs }, 10);
-    assert.ok(await beginMail(app.db, held!.mail_id, by, nowMs));
+    const outbox = mailsHeldBy(app.random.uuid(), app.db, clock);
+    const [held] = await outbox.take(minuteMs, 10);
+    assert.ok(await outbox.begin(held!.mail_id));
     await service.withUnitOfWork((work) => cancelLetter(work, held!.cause));
     assert.equal((await lastRow()).status, 'sending');
-    await putOffMail(app.db, held!.mail_id, by, { nowMs, untilMs: nowMs + minuteMs });
+    await outbox.putOff(held!.mail_id, minuteMs);
     const { status, sealed } = await lastRow();
     assert.deepEqual({ status, sealed }, { status: 'expired', sealed: null });
     clock.advance(2 * minuteMs);
@@ -198,16 +190,15 @@ suite('the outbox', async () => {
   });
 
   test('a worker that died before it began is followed by another; one that died while handing over is not', async () => {
-    const dead = app.random.uuid();
+    const dead = mailsHeldBy(app.random.uuid(), app.db, clock);
     await post();
     await post();
-    const hold = { by: dead, nowMs: clock.nowMs(), untilMs: clock.nowMs() + minuteMs };
-    const held = await takeMails(app.db, hold, 10);
+    const held = await dead.take(minuteMs, 10);
     assert.equal(held.length, 2);
-    assert.ok(await beginMail(app.db, held[0]!.mail_id, dead, clock.nowMs()));
+    assert.ok(await dead.begin(held[0]!.mail_id));
     assert.deepEqual(await arrivals(), [], 'they are in its hands');
     clock.advance(2 * minuteMs);
-    assert.equal(await beginMail(app.db, held[1]!.mail_id, dead, clock.nowMs()), false, 'its time is over');
+    assert.equal(await dead.begin(held[1]!.mail_id), false, 'its time is over');
     assert.equal((await arrivals()).length, 1);
     const states = (await rows()).filter((row) => held.some((one) => one.cause === row.cause));
     assert.deepEqual(states.map((row) => row.status).sort(), ['sent', 'unknown']);

@@ -10,7 +10,6 @@ import { missingMigrations } from '../migrate.ts';
  * it was done. A killed command can run again.
  */
 
-/** The database is not ready. The message is one sentence. */
 export class NotReady extends Error {}
 
 /** The oldest tested version. */
@@ -36,7 +35,6 @@ const references = `
    where c.contype = 'f' and c.conparentid = 0 and f.relnamespace = current_schema()::regnamespace
    order by 1, 2`;
 
-/** True once the foreign keys are back. */
 const kept = `select where to_regclass('${asideName}') is null`;
 
 /** The coordinator's disk still has these rows. No query sees them, and nothing deletes them. */

@@ -12,7 +12,6 @@ export async function isDistributedOn(client: pg.Client): Promise<boolean> {
   return found.rowCount === 1;
 }
 
-/** The table that stores foreign keys while `ars distribute` runs. */
 export const asideName = 'distribution_reference';
 
 /**

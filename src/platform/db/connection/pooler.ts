@@ -67,7 +67,6 @@ export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addre
   }
 }
 
-/** The statements that set the settings which the role lacks. */
 async function missingSettings(client: pg.Client): Promise<string[]> {
   const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
   // The order of day and month in DateStyle makes no difference.
@@ -99,7 +98,7 @@ async function knowsStatements(url: string): Promise<boolean> {
   }
 }
 
-/** Checks a pooler at the start, instead of failing at a later statement. @throws PoolerUnfit, DatabaseUnavailable */
+/** @throws PoolerUnfit, DatabaseUnavailable */
 export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
   const pooled = directUrl !== undefined;
   const client = new pg.Client(connectionTo(url, pooled));

@@ -2,7 +2,6 @@ export type StorageFault = 'disk_full' | 'read_only';
 
 const byCode: Record<string, StorageFault> = { '53100': 'disk_full', '25006': 'read_only' };
 
-/** The storage fault that an error shows; null for every other error. */
 export function storageFaultOf(error: unknown): StorageFault | null {
   return byCode[(error as { code?: string } | null)?.code ?? ''] ?? null;
 }
@@ -10,7 +9,6 @@ export function storageFaultOf(error: unknown): StorageFault | null {
 /** A nearly full disk refuses only some statements, so a fault counts for some seconds and until a probe succeeds. */
 export type StorageFaults = {
   note(what: StorageFault): void;
-  /** @param works whether a probe has just succeeded */
   seen(works: boolean): StorageFault | null;
 };
 

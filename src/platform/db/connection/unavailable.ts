@@ -20,7 +20,6 @@ const unavailableCodes = new Set(
 /** PgBouncer has one code for every reason to end a connection. */
 const poolerCode = '08P01';
 
-/** Turns the driver's many ways of saying "no connection" into one. */
 export function namedFailure(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable) return error;
   const { code, message, severity } = error as { code?: string; message?: string; severity?: string };

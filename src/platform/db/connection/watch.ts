@@ -15,7 +15,6 @@ export type Watch = {
 
 export type Watched = (pg.Client | pg.PoolClient) & {
   underWay?: number;
-  /** The error that ended the connection. */
   lost?: Error;
   onStorageFault?: (what: StorageFault) => void;
 };

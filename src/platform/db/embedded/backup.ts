@@ -11,13 +11,10 @@ import {
   refuseHalfRestored,
   restoringName,
 } from './cluster.ts';
-import type { EmbeddedDatabase } from './embedded.ts';
-import { credentialsPath } from './embedded.ts';
-import type { Purpose } from './folder.ts';
-import { folderFailure, forOutput, makeFolder } from './folder.ts';
+import { credentialsPath, type EmbeddedDatabase } from './embedded.ts';
+import { folderFailure, forOutput, makeFolder, type Purpose } from './folder.ts';
 import { packagedVersion, packageFolder } from './binaries.ts';
-import type { CopiedFile } from './online-copy.ts';
-import { copyFile, copyOnline } from './online-copy.ts';
+import { type CopiedFile, copyFile, copyOnline } from './online-copy.ts';
 import { accountFor } from './system-account.ts';
 
 /**
@@ -28,7 +25,6 @@ import { accountFor } from './system-account.ts';
 type Manifest = {
   format: 1;
   made_at: string;
-  /** PostgreSQL's major version. */
   postgres: string;
   folders: string[];
   files: CopiedFile[];

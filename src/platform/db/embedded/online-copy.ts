@@ -15,20 +15,13 @@ export type CopiedFile = { path: string; bytes: number; sha256: string };
 export type Copied = { folders: string[]; files: CopiedFile[] };
 
 /** Their content belongs to the running server. */
-const emptyFolders = [
-  'pg_wal',
-  'pg_replslot',
-  'pg_dynshmem',
-  'pg_notify',
-  'pg_serial',
-  'pg_snapshots',
-  'pg_stat_tmp',
-  'pg_subtrans',
-];
+const emptyFolders = 'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(
+  ' ',
+);
 const leftOut = /^(postmaster\.(pid|opts)|backup_label|tablespace_map|pg_internal\.init.*|pgsql_tmp.*)$/;
 const control = 'global/pg_control';
 
-/** Copies a file and hashes it. @returns null if it was deleted meanwhile @throws the signal's reason */
+/** @returns null if the file was deleted meanwhile @throws the signal's reason */
 export async function copyFile(
   from: string,
   to: string,
