@@ -3,11 +3,9 @@ import type { App } from '../platform/app.ts';
 import type { KeyScope } from '../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../platform/db/arrays.ts';
 import { batcher } from '../platform/db/batcher.ts';
-import type { Database, Dedicated } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Database, type Dedicated, statement } from '../platform/db/database.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import type { FeedState } from '../feed/etag.ts';
-import { sameState } from '../feed/etag.ts';
+import { type FeedState, sameState } from '../feed/etag.ts';
 import type { Caller } from './http/route.ts';
 import { hashSecret, isValid } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -112,29 +110,21 @@ const statements = {
   one: statement('admission.one', `with ${admitOne} select * from admitted`),
   oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered(readsAlike)} select * from admitted`),
   many: statement('admission.many', `with ${admitMany} select * from admitted`),
-  manyAnswered: statement(
-    'admission.many_answered',
-    `with ${admitMany}, ${answered(readsUnlike)} select * from admitted`,
-  ),
+  manyAnswered: statement('admission.many_answered')`
+  with ${admitMany}, ${answered(readsUnlike)} select * from admitted`,
 };
 
 /** The keys of the calls, which every node has. */
-const keysOfCalls = statement(
-  'admission.known',
-  `
+const keysOfCalls = statement('admission.known')`
   select a.pair, k.key_id, k.organisation_id, k.group_ids, k.subjects
     from unnest($1::text[], $2::bytea[], $3::inet[]) with ordinality as a(key_id, secret, address, pair)
     join access_key k on k.key_id = a.key_id and ${isValid('a.secret', '$4', 'a.address')}
-   order by a.pair`,
-);
-const admitWhere = statement(
-  'admission.where_it_is',
-  `
+   order by a.pair`;
+const admitWhere = statement('admission.where_it_is')`
   update rate_window w set ${countedBy('$3::int8', '$4', '$5', '$6')}
     from feed f
    where w.organisation_id = $1 and w.key_id = $2 and f.organisation_id = $1 and not f.suspended
-  returning w.granted = $3 as all_granted, f.position, f.state, f.restored_at, ${result}`,
-);
+  returning w.granted = $3 as all_granted, f.position, f.state, f.restored_at, ${result}`;
 
 type KeyRow = {
   pair: number;

@@ -7,8 +7,7 @@ import { hostFault } from './target.ts';
 import { hashSecret } from '../integrations/access-keys/keys.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
 import { tracing } from '../platform/observability/tracing.ts';
-import type { Admission, Admit, CachedRead } from './admission.ts';
-import { credentialsOf, rateHeaders } from './admission.ts';
+import { type Admission, type Admit, type CachedRead, credentialsOf, rateHeaders } from './admission.ts';
 import type { KeyUses } from './key-uses.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
@@ -61,7 +60,7 @@ function hashOf(secret: string, socket: Socket): string {
   return hash;
 }
 
-/** What both ways of answering a request share. */
+/** Shared by both ways to answer a request. */
 export type Admitting = {
   admit: Admit;
   /** Admissions that began before the request came to its route. */

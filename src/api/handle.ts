@@ -7,17 +7,15 @@ import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from './http/coding.ts';
 import { readJsonObject } from './http/body.ts';
 import { readQuery } from './http/query.ts';
-import type { Call, KeptReply, Reply, Route } from './http/route.ts';
+import { type Call, type KeptReply, type Reply, type Route, jsonType } from './http/route.ts';
 import type { Recorded } from '../platform/audit/log.ts';
-import { jsonType } from './http/route.ts';
 import { isKeyGood } from '../integrations/access-keys/keys.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import { apiBase } from '../platform/config/settings.ts';
 import { invalidCredentials } from './admission.ts';
-import type { Claim } from './idempotency.ts';
-import { claimKey } from './idempotency.ts';
+import { type Claim, claimKey } from './idempotency.ts';
 import { routes } from './route-table.ts';
 import { payloadSamples, responseVersion } from './response-version.ts';
 import type { ConditionalReadCache } from './conditional-read-cache.ts';
@@ -27,7 +25,7 @@ export const unsupported = Symbol('unsupported media type');
 
 const currentVersion = responseVersion(routes, payloadSamples());
 
-/** What all requests share. `stopping` is aborted when the service stops. */
+/** Shared by all requests. `stopping` is aborted when the service stops. */
 export type Handling = { app: App; sets: SetCache; cache: ConditionalReadCache; stopping: AbortSignal };
 
 /** Answers a request that was admitted. */

@@ -1,49 +1,31 @@
 import { hash } from 'node:crypto';
 import type { App } from '../platform/app.ts';
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Tx, statement } from '../platform/db/database.ts';
 import { inSteps } from '../platform/db/unit-of-work.ts';
 import { ApiError } from '../platform/errors/errors.ts';
 import type { KeptReply } from './http/route.ts';
 import { limits } from '../platform/config/limits.ts';
 
-const claim = statement(
-  'idempotency.claim',
-  `
+const claim = statement('idempotency.claim')`
   insert into idempotency as i (organisation_id, key_sha256, request_sha256, created_at, leased_until) values ($1, $2, $3, $4, $5)
   on conflict (organisation_id, key_sha256) do update
      set request_sha256 = excluded.request_sha256, created_at = excluded.created_at, leased_until = excluded.leased_until, status = null, reply = null
    where i.created_at <= $6 or (i.status is null and i.leased_until <= $4 and i.request_sha256 = excluded.request_sha256)
-  returning true as claimed`,
-);
-const read = statement(
-  'idempotency.read',
-  `
-  select request_sha256, status, reply from idempotency where organisation_id = $1 and key_sha256 = $2`,
-);
-const keep = statement(
-  'idempotency.keep',
-  `
-  update idempotency set status = $3, reply = $4 where organisation_id = $1 and key_sha256 = $2 and leased_until = $5 returning true as kept`,
-);
-const release = statement(
-  'idempotency.release',
-  `
-  delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`,
-);
-const pruneWhose = statement(
-  'idempotency.prune_whose',
-  'select distinct organisation_id from idempotency where created_at <= $1',
-);
-const prune = statement(
-  'idempotency.prune',
-  `
+  returning true as claimed`;
+const read = statement('idempotency.read')`
+  select request_sha256, status, reply from idempotency where organisation_id = $1 and key_sha256 = $2`;
+const keep = statement('idempotency.keep')`
+  update idempotency set status = $3, reply = $4 where organisation_id = $1 and key_sha256 = $2 and leased_until = $5 returning true as kept`;
+const release = statement('idempotency.release')`
+  delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`;
+const pruneWhose = statement('idempotency.prune_whose')`
+  select distinct organisation_id from idempotency where created_at <= $1`;
+const prune = statement('idempotency.prune')`
   with gone as (
     delete from idempotency where organisation_id = $1 and key_sha256 = any(array(
       select key_sha256 from idempotency where organisation_id = $1 and created_at <= $2 order by created_at limit $3 for update skip locked))
     returning 1)
-  select count(*) as count from gone`,
-);
+  select count(*) as count from gone`;
 
 /** A slice of this size takes some milliseconds. A request that takes over a key waits for no longer. */
 const pruneRows = 1000;

@@ -5,8 +5,14 @@ import { findLiveInScope } from '../records/results/results.ts';
 import { intersectScope } from '../organisations/key-scope.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { ApiError } from '../platform/errors/errors.ts';
-import type { FollowedEvent } from '../feed/events/follow.ts';
-import { createEventPoller, followEvents, isStillTold, newestEvent, numberAt } from '../feed/events/follow.ts';
+import {
+  type FollowedEvent,
+  createEventPoller,
+  followEvents,
+  isStillTold,
+  newestEvent,
+  numberAt,
+} from '../feed/events/follow.ts';
 import { among, groupIds, one, some } from './http/query.ts';
 import type { Caller, Route } from './http/route.ts';
 import { isKeyGood } from '../integrations/access-keys/keys.ts';
@@ -15,99 +21,92 @@ import { errorFields } from '../platform/observability/log.ts';
 import { uuidOf, isUuid, nilUuid } from '../platform/crypto/random.ts';
 import { Type } from '../platform/validation/type.ts';
 import { deliveryHeaders } from '../integrations/webhooks/http/signing.ts';
-import type { EventType } from '../platform/validation/event-types.ts';
-import { assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
+import { type EventType, assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
 
 /**
- * Listening: a temporary endpoint that lasts as long as one request, for a developer whose machine no delivery reaches
- * (docs/decisions/0008-send-to-checked-addresses.md). Each event comes as one line of JSON with the very headers and bytes that an
- * endpoint gets. Nothing is stored: the place in the events is with whoever listens.
+ * Streams events to a developer whose machine receives no deliveries (docs/decisions/0008-send-to-checked-addresses.md).
+ * Each event is one line of JSON with the headers and bytes of a delivery. Nothing is stored: the client keeps `after`.
  */
 
-/** Where a listener stands: the last event that it was told of, and when that was. */
-type Place = { atMs: number; eventId: string };
+/** The last event that a listener has received. Its time counts if the event was deleted or lost by a restore. */
+type Position = { atMs: number; eventId: string };
 
-/** The time stands for the event where that is gone: pruned, or lost with a backup that came back. */
-function readPlace(text: string): Place | null {
+function readPosition(text: string): Position | null {
   const [, at, eventId = ''] = /^(\d{1,15})\.(.{36})$/.exec(text) ?? [];
   return at !== undefined && isUuid(eventId) ? { atMs: Number(at), eventId } : null;
 }
 
-const placeText = ({ atMs, eventId }: Place): string => `${atMs}.${eventId}`;
+const positionText = ({ atMs, eventId }: Position): string => `${atMs}.${eventId}`;
 
-/** What a listener asked for. */
-type Listening = {
+type ListenOptions = {
   types: readonly EventType[] | null;
   groupIds: readonly string[] | null;
-  after: Place | null;
+  after: Position | null;
 };
 
-/** Those that listen in this process, by organisation. */
-const listening = new Map<number, number>();
+/** The number of listeners in this process, by organisation. */
+const listeners = new Map<number, number>();
 
 /** @throws ApiError listener_limit_exceeded */
 function takeSeat(organisationId: number, over: AbortSignal): void {
-  const taken = listening.get(organisationId) ?? 0;
+  const taken = listeners.get(organisationId) ?? 0;
   if (taken >= limits.listenersPerOrganisation) throw new ApiError('listener_limit_exceeded');
-  listening.set(organisationId, taken + 1);
+  listeners.set(organisationId, taken + 1);
   const leave = () => {
-    const left = listening.get(organisationId)! - 1;
-    if (left === 0) listening.delete(organisationId);
-    else listening.set(organisationId, left);
+    const left = listeners.get(organisationId)! - 1;
+    if (left === 0) listeners.delete(organisationId);
+    else listeners.set(organisationId, left);
   };
   if (over.aborted) leave();
   else over.addEventListener('abort', leave, { once: true });
 }
 
-/** One look at the events for all who listen in this process. */
-const lookouts = new WeakMap<App['db'], ReturnType<typeof createEventPoller>>();
+/** All listeners of a process share a poller. */
+const pollers = new WeakMap<App['db'], ReturnType<typeof createEventPoller>>();
 
 function pollerOf({ db }: App): ReturnType<typeof createEventPoller> {
-  let poller = lookouts.get(db);
-  if (poller === undefined) lookouts.set(db, (poller = createEventPoller(db)));
+  let poller = pollers.get(db);
+  if (poller === undefined) pollers.set(db, (poller = createEventPoller(db)));
   return poller;
 }
 
-/**
- * What the deliveries to a key's listeners are signed with: the same in every process and after every restart, so that
- * a consumer is set up once. It signs nothing else.
- */
+/** The signing secret of a key's listeners. It never changes, so that a client is set up once, and signs nothing else. */
 function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
   return `whsec_${app.secrets.mac('listening', `${organisationId}/${keyId}`).toString('base64url')}`;
 }
 
 /**
- * Opens a stream of lines; it ends with the request, with the service, and with the key.
- * @param over aborted when the reply is over or the service stops
+ * Opens a stream of lines. It ends with the request, with the service or with the key.
+ * @param over aborted when the response is over or the service stops
  * @throws ApiError invalid_event_types, listener_limit_exceeded
  */
-async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
-  // Who joins and leaves groups is told to keys that see every learner.
+async function listen(app: App, caller: Caller, options: ListenOptions, over: AbortSignal): Promise<Readable> {
+  // A restricted key may not see every learner, so it gets no changes of groups.
   const shown: readonly EventType[] = caller.keyScope === null ? eventTypes : [assessmentCompleted];
-  const types = asked.types ?? shown;
+  const types = options.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
     throw new ApiError('invalid_event_types', 'A key with bounds is told of assessment.completed only.');
   takeSeat(caller.organisationId, over);
   const { organisationId, keyScope } = caller;
-  const newest = asked.after === null ? await newestEvent(app.db, organisationId) : null;
-  const from = newest?.number ?? (asked.after === null ? 0 : await numberAt(app.db, organisationId, asked.after));
-  const place = asked.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
-  const groupIds = intersectScope(asked.groupIds, keyScope?.groupIds ?? null);
-  // Made as it is read: for a slow reader a page of events is held, and no more.
-  return Readable.from(lines(app, caller, { types, groupIds, from, place }, over), {
+  const newest = options.after === null ? await newestEvent(app.db, organisationId) : null;
+  const from = newest?.number ?? (options.after === null ? 0 : await numberAt(app.db, organisationId, options.after));
+  const position = options.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
+  const groupIds = intersectScope(options.groupIds, keyScope?.groupIds ?? null);
+  // Lines are made as they are read, so that a slow client costs one page of events.
+  return Readable.from(lines(app, caller, { types, groupIds, from, position }, over), {
     objectMode: false,
     highWaterMark: 1,
   });
 }
 
-type Stream = { types: readonly EventType[]; groupIds: readonly string[] | null; from: number; place: Place };
+type Stream = { types: readonly EventType[]; groupIds: readonly string[] | null; from: number; position: Position };
 
 const line = (value: Record<string, unknown>) => `${JSON.stringify(value)}\n`;
 
 async function* lines(
   app: App,
   caller: Caller,
-  { types, groupIds, from, place }: Stream,
+  { types, groupIds, from, position }: Stream,
   over: AbortSignal,
 ): AsyncGenerator<string> {
   const { organisationId, keyId } = caller;
@@ -115,8 +114,8 @@ async function* lines(
   const ended = new AbortController();
   const until = AbortSignal.any([over, ended.signal]);
   const events = followEvents(app.db, organisationId, from, eventTypes, until, pollerOf(app));
-  let after = placeText(place);
-  let lookedMs = app.clock.monotonicMs();
+  let after = positionText(position);
+  let checkedMs = app.clock.monotonicMs();
   try {
     yield line({ type: 'open', after, secret, heartbeat_seconds: limits.listenerHeartbeatMs / 1000 });
     let next = events.next();
@@ -126,8 +125,8 @@ async function* lines(
       const found = await Promise.race([next, beat]);
       resting.abort();
       if (over.aborted || found?.done === true || app.restored.pending) break;
-      if (app.clock.monotonicMs() - lookedMs >= limits.listenerHeartbeatMs) {
-        lookedMs = app.clock.monotonicMs();
+      if (app.clock.monotonicMs() - checkedMs >= limits.listenerHeartbeatMs) {
+        checkedMs = app.clock.monotonicMs();
         if (!(await isKeyGood(app.db, organisationId, keyId, app.clock.nowMs()))) {
           yield line({ type: 'end', after, reason: 'key_gone' });
           return;
@@ -138,8 +137,8 @@ async function* lines(
         continue;
       }
       const event = found.value;
-      after = placeText({ atMs: event.occurred_at.getTime(), eventId: event.event_id });
-      const body = await toldBody(app, caller, event, types, groupIds);
+      after = positionText({ atMs: event.occurred_at.getTime(), eventId: event.event_id });
+      const body = await bodyFor(app, caller, event, types, groupIds);
       if (body !== null) {
         const deliveryId = uuidOf('listen', event.event_id);
         const headers = deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs: app.clock.nowMs() });
@@ -156,10 +155,10 @@ async function* lines(
   }
 }
 
-type Told = { group_ids?: string[]; added?: string[]; removed?: string[]; data?: { assessment_id: string } };
+type Payload = { group_ids?: string[]; added?: string[]; removed?: string[]; data?: { assessment_id: string } };
 
-/** An event as this listener is told of it; null where it isn't. */
-async function toldBody(
+/** The body of an event for this listener; null if the event is not for it. */
+async function bodyFor(
   app: App,
   { organisationId, keyScope }: Caller,
   { event_id, type, payload }: FollowedEvent,
@@ -167,19 +166,19 @@ async function toldBody(
   groupIds: readonly string[] | null,
 ): Promise<string | null> {
   if (!types.includes(type as EventType)) return null;
-  const told = JSON.parse(payload) as Told;
-  const groups = told.group_ids ?? [...told.added!, ...told.removed!];
+  const event = JSON.parse(payload) as Payload;
+  const groups = event.group_ids ?? [...event.added!, ...event.removed!];
   if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
-  // Whoever reads slowly, or has come back, is told of nothing that was taken back in the meantime.
+  // The event of a withdrawn result is not sent, also if the client reads slowly or connects again.
   if (!(await isStillTold(app.db, organisationId, event_id))) return null;
   if (keyScope === null) return payload;
-  // What lies outside the bounds now does not exist, wherever it was when the event happened.
-  if ((await findLiveInScope(app.db, organisationId, told.data!.assessment_id, keyScope)) === undefined) return null;
+  // A result outside the key's scope does not exist now, although it may have been inside when the event occurred.
+  if ((await findLiveInScope(app.db, organisationId, event.data!.assessment_id, keyScope)) === undefined) return null;
   const ofKey = groups.filter((id) => keyScope.groupIds === null || keyScope.groupIds.includes(id));
   return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;
 }
 
-const examplePlace = '1769850012345.5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+const exampleAfter = '1769850012345.5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
 const listenQuery = [
   some('event_types', 'Types of events; without it every type that the key may see.', among(eventTypes)),
@@ -191,14 +190,14 @@ const listenQuery = [
     'after',
     'The after of the last line that you took: what has happened since then comes first. Without it: from now on.',
     {
-      schema: { type: 'string', examples: [examplePlace] },
+      schema: { type: 'string', examples: [exampleAfter] },
       expected: 'the after of a line',
-      read: (text) => (readPlace(text) === null ? undefined : text),
+      read: (text) => (readPosition(text) === null ? undefined : text),
     },
   ),
 ];
 
-const place = Type.String({ description: 'Where to go on after an interruption.' });
+const afterField = Type.String({ description: 'Where to go on after an interruption.' });
 
 const DeliveryHeaders = Type.Unsafe<Record<string, string>>(
   Type.Object(
@@ -210,7 +209,7 @@ const DeliveryHeaders = Type.Unsafe<Record<string, string>>(
 const EventLine = Type.Object(
   {
     type: Type.String({ description: 'Open enum: open, delivery, heartbeat, end. Pass over others.' }),
-    after: place,
+    after: afterField,
     secret: Type.Optional(
       Type.String({ description: 'Of open: what deliveries are signed with, the same whenever this key listens.' }),
     ),
@@ -242,19 +241,19 @@ export const listenRoute: Route = {
       type: 'application/x-ndjson',
       schema: EventLine,
       headers: ['Cache-Control'],
-      example: { type: 'heartbeat', after: examplePlace },
+      example: { type: 'heartbeat', after: exampleAfter },
     },
   },
   handle: async (call) => {
     const { event_types: types = null, group_id: groups = null, after } = call.query.values;
-    const options = { types, groupIds: groups, after: after === undefined ? null : readPlace(after) };
+    const options = { types, groupIds: groups, after: after === undefined ? null : readPosition(after) };
     return {
       status: 200,
       body: null,
       stream: await listen(call.app, call.caller, options, call.over),
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',
-        // Nothing between may keep lines back until there are more of them.
+        // Proxies must not buffer lines.
         'cache-control': 'no-store, no-transform',
         'x-accel-buffering': 'no',
       },

@@ -5,8 +5,7 @@ import { invitationRoutes } from './routes/invitations.ts';
 import { learnerRoutes } from './routes/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
-import type { Route } from './http/route.ts';
-import { bareJson } from './http/route.ts';
+import { type Route, bareJson } from './http/route.ts';
 import { Type } from '../platform/validation/type.ts';
 import { listenRoute } from './listen.ts';
 
@@ -40,7 +39,7 @@ const health: Route = {
   },
 };
 
-/** The whole public API. */
+/** The public API. */
 export const routes: readonly Route[] = [
   health,
   ...assessmentRoutes,

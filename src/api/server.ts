@@ -18,18 +18,20 @@ import { connections as openConnections } from '../platform/observability/metric
 import { beforeReading } from '../platform/observability/metrics.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
 import { apiBase } from '../platform/config/settings.ts';
-import type { RequestSpan } from '../platform/observability/tracing.ts';
-import { beginRequest, endRequest, tracing, withinRequest } from '../platform/observability/tracing.ts';
-import type { Admission } from './admission.ts';
-import { admitter, credentialsOf, invalidCredentials, rateHeaders } from './admission.ts';
+import {
+  type RequestSpan,
+  beginRequest,
+  endRequest,
+  tracing,
+  withinRequest,
+} from '../platform/observability/tracing.ts';
+import { type Admission, admitter, credentialsOf, invalidCredentials, rateHeaders } from './admission.ts';
 import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { detailOf, handle, unsupported } from './handle.ts';
-import type { Refused } from './refused-callers.ts';
-import { RefusedCallers } from './refused-callers.ts';
+import { type Refused, RefusedCallers } from './refused-callers.ts';
 import { KeyUses } from './key-uses.ts';
-import type { Admitting } from './conditional-read-cache.ts';
-import { answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
+import { type Admitting, answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './route-table.ts';
 import { noRoute, plainTarget, hostFault } from './target.ts';

@@ -1,6 +1,5 @@
 import type Type from 'typebox';
-import type { FieldCode } from '../../platform/errors/errors.ts';
-import { ApiError } from '../../platform/errors/errors.ts';
+import { type FieldCode, ApiError } from '../../platform/errors/errors.ts';
 import type { Beside, Meaning } from '../../platform/validation/fields.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { schemas } from '../../platform/validation/type.ts';
@@ -36,11 +35,11 @@ export function readBody<T extends Type.TObject>(
     if (fault !== null) throw ApiError.field(codeOf(name), fault);
     fields[name] = collapsed(body[name]);
   }
-  const known = Object.keys(schema.properties);
-  if (Object.keys(body).some((name) => !known.includes(name)))
-    throw new ApiError('unknown_field', `The body may have only these fields: ${known.join(', ')}.`);
+  const names = Object.keys(schema.properties);
+  if (Object.keys(body).some((name) => !names.includes(name)))
+    throw new ApiError('unknown_field', `The body may have only these fields: ${names.join(', ')}.`);
   if (Object.keys(fields).length < ((schema as { minProperties?: number }).minProperties ?? 0))
-    throw new ApiError('invalid_body', `The body must have at least one of these fields: ${known.join(', ')}.`);
+    throw new ApiError('invalid_body', `The body must have at least one of these fields: ${names.join(', ')}.`);
   return fields as Type.Static<T>;
 }
 
@@ -62,11 +61,11 @@ function collapsed(value: unknown): unknown {
 }
 
 /** The sentence about a wrong value, in a list about its first wrong member; null for a right one. */
-function faultOf(path: string, field: Field, value: unknown, beside: Beside): string | null {
+function faultOf(path: string, field: Field, value: unknown, context: Beside): string | null {
   const hasMatched = matches(field, collapsed(value));
   if (Array.isArray(value) && field.items !== undefined)
     for (const [at, one] of value.entries()) {
-      const fault = faultOf(`${path}[${at}]`, field.items, one, beside);
+      const fault = faultOf(`${path}[${at}]`, field.items, one, context);
       if (fault !== null) return fault;
     }
   if (field.properties !== undefined && isJsonObject(value)) {
@@ -74,13 +73,13 @@ function faultOf(path: string, field: Field, value: unknown, beside: Beside): st
       const isThere = Object.hasOwn(value, name);
       if (!isThere && field.required?.includes(name) !== true) continue;
       const own = `${path}.${name}`;
-      const fault = isThere ? faultOf(own, part, value[name], beside) : messageOf(own, part.expected!);
+      const fault = isThere ? faultOf(own, part, value[name], context) : messageOf(own, part.expected!);
       if (fault !== null) return fault;
     }
     if (!hasMatched) return `${path} may have only these fields: ${Object.keys(field.properties).join(', ')}.`;
   }
   if (!hasMatched) return messageOf(path, field.expected!);
-  const verdict = field.also?.(collapsed(value), beside) ?? true;
+  const verdict = field.also?.(collapsed(value), context) ?? true;
   return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
 }
 

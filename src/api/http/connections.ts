@@ -1,6 +1,5 @@
 import type { Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { Server as Listener } from 'node:net';
+import { type Socket, Server as Listener } from 'node:net';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { systemClock } from '../../platform/time/clock.ts';
 

@@ -1,15 +1,24 @@
 import { keyScopeText } from '../../organisations/key-scope.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
-import type { Cursor, CursorBinding } from '../../feed/cursor.ts';
-import { readCursor, writeCursor } from '../../feed/cursor.ts';
-import type { FeedState } from '../../feed/etag.ts';
-import { feedETag, noneMatch, sameState, weakETag } from '../../feed/etag.ts';
+import { type Cursor, type CursorBinding, readCursor, writeCursor } from '../../feed/cursor.ts';
+import { type FeedState, feedETag, noneMatch, sameState, weakETag } from '../../feed/etag.ts';
 import { formatPosition } from '../../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
-import type { Call, Caller, Reply } from './route.ts';
+import { type Call, type Caller, type Reply, jsonType } from './route.ts';
 import type { Recorded } from '../../platform/audit/log.ts';
-import { jsonType } from './route.ts';
+import { Type } from '../../platform/validation/type.ts';
 import { apiBase } from '../../platform/config/settings.ts';
+
+export const PaginationSchema = Type.Object(
+  {
+    limit: Type.Integer({ description: 'The page size that was used.' }),
+    has_more: Type.Boolean(),
+    next: Type.Union([Type.String({ format: 'uri' }), Type.Null()], {
+      description: 'Absolute address of the next page; null when exhausted.',
+    }),
+  },
+  { $id: 'Pagination' },
+);
 
 /** The position of an entry in its list: the value by which the list is sorted, and the ID. */
 type Position = { value: number; id: string };

@@ -1,5 +1,4 @@
-import type { ErrorCode } from '../../platform/errors/errors.ts';
-import { ApiError } from '../../platform/errors/errors.ts';
+import { type ErrorCode, ApiError } from '../../platform/errors/errors.ts';
 import { formatPosition, parseInstant, parseLowerBound } from '../../feed/time.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
@@ -10,7 +9,7 @@ type Parsed<T> = { value: T; canonical: string };
 
 export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
 
-/** The parameters whose faults have a code of their own. */
+/** The names of parameters: each has a code `invalid_<name>`. */
 type ParameterName = ErrorCode extends infer Code ? (Code extends `invalid_${infer Name}` ? Name : never) : never;
 
 /** One query parameter and how its values are read. */
@@ -43,7 +42,7 @@ export function unsafeWithSince<T>(parameter: Parameter<T>, why: string): Parame
   return { ...parameter, withSince: { is: 'Unsafe', why } };
 }
 
-/** `limit` and `cursor` stand in no table: `limit` never fails, and `cursor` is bound to all other parameters. */
+/** `limit` and `cursor` are in no table: `limit` never fails, and `cursor` is bound to all other parameters. */
 export const limitSchema = { type: 'integer', minimum: 1, maximum: limits.pageMax, default: limits.pageDefault };
 
 /** Splits a raw query string, decodes once and gathers repeated keys. Broken percent-encoding becomes U+FFFD. */
@@ -91,29 +90,29 @@ export type ParsedQuery = {
  */
 export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
   // Clients poll with the same query for minutes, so its parsed form is kept.
-  let known = parsedQueries.get(table);
-  if (known === undefined) parsedQueries.set(table, (known = new Map()));
-  let parsed = known.get(raw);
+  let cache = parsedQueries.get(table);
+  if (cache === undefined) parsedQueries.set(table, (cache = new Map()));
+  let parsed = cache.get(raw);
   if (parsed === undefined) {
     parsed = parseQuery(raw, table, options);
-    if (known.size >= maxKept) known.clear();
-    if (raw.length <= longestKept) known.set(raw, parsed);
+    if (cache.size >= maxKept) cache.clear();
+    if (raw.length <= maxKeptLength) cache.set(raw, parsed);
   }
   return parsed;
 }
 
 const parsedQueries = new WeakMap<readonly Parameter[], Map<string, ParsedQuery>>();
 const maxKept = 1000;
-const longestKept = 1000;
+const maxKeptLength = 1000;
 
 function parseQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
   const sent = splitQuery(raw);
   const values: Record<string, unknown> = {};
   const canonical: string[] = [];
   let fault: ApiError | null = null;
-  const known = [...table.map((parameter) => parameter.name), ...(options.paged ? ['cursor', 'limit'] : [])];
+  const names = [...table.map((parameter) => parameter.name), ...(options.paged ? ['cursor', 'limit'] : [])];
   for (const key of sent.keys()) {
-    if (!known.includes(key)) throw new ApiError('unknown_parameter', unknownParameter(key, known));
+    if (!names.includes(key)) throw new ApiError('unknown_parameter', unknownParameter(key, names));
   }
   const cursors = sent.get('cursor');
   for (const parameter of table) {
@@ -135,9 +134,9 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
   return { values, canonical: canonical.join('&'), limit: readLimit(sent.get('limit')), cursor: cursors?.[0] ?? null };
 }
 
-function unknownParameter(name: string, known: readonly string[]): string {
+function unknownParameter(name: string, names: readonly string[]): string {
   const which = isRepeatable(name) ? `the parameter ${name}` : 'a parameter';
-  const those = known.length === 0 ? 'It takes none' : `It knows ${known.join(', ')}`;
+  const those = names.length === 0 ? 'It takes none' : `It knows ${names.join(', ')}`;
   return `The query has ${which}, which this endpoint does not know. ${those}.`;
 }
 
@@ -146,11 +145,11 @@ function isRepeatable(name: string): boolean {
   return /^[a-z_][A-Za-z_]{0,39}\d{0,2}(\[[a-z_]{0,20}\])?$/.test(name);
 }
 
-/** What one value of a parameter may be. */
-export type Kind<T> = {
+/** A kind of values that a parameter can have. */
+type Kind<T> = {
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
-  /** What the refusal of a member of a list says was expected. */
+  /** For the refusal of a member of a list: "group_id[1] must be <expected>." */
   expected: string;
   /** @returns undefined for any other value */
   read(text: string): T | undefined;

@@ -1,5 +1,4 @@
-import type { ErrorCode } from '../../platform/errors/errors.ts';
-import { errorTable } from '../../platform/errors/errors.ts';
+import { type ErrorCode, errorTable } from '../../platform/errors/errors.ts';
 import { fieldRefusals } from '../http/body.ts';
 import { codeOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';

@@ -10,8 +10,7 @@ import { Assessment } from '../../records/results/schema.ts';
 import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
-import type { EventType } from '../../platform/validation/event-types.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import { type EventType, assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 import { Type } from '../../platform/validation/type.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });

@@ -1,11 +1,7 @@
-import type { Refusal } from './codes.ts';
-import { refusalsOf } from './codes.ts';
-import type { ReplyHeader, RequestHeader } from '../http/headers.ts';
-import { ratePolicy, replyHeaders, requestHeaders } from '../http/headers.ts';
-import type { Schema } from './openapi-schema.ts';
-import { Components } from './openapi-schema.ts';
-import type { Parameter } from '../http/query.ts';
-import { limitSchema } from '../http/query.ts';
+import { type Refusal, refusalsOf } from './codes.ts';
+import { type ReplyHeader, type RequestHeader, ratePolicy, replyHeaders, requestHeaders } from '../http/headers.ts';
+import { type Schema, Components } from './openapi-schema.ts';
+import { type Parameter, limitSchema } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 import { routes } from '../route-table.ts';
 import { ApiError } from '../../platform/errors/errors.ts';

@@ -1,9 +1,8 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Cursor } from '../../feed/cursor.ts';
-import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
-import { PaginationSchema } from '../http/pagination.ts';
-import type { Parameter } from '../http/query.ts';
+import { PaginationSchema, cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import {
+  type Parameter,
   among,
   groupIds,
   instant,
@@ -18,11 +17,9 @@ import {
 } from '../http/query.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
-import type { KeyScope } from '../../organisations/key-scope.ts';
-import { intersectScope } from '../../organisations/key-scope.ts';
-import { isUuid } from '../../platform/crypto/random.ts';
-import type { Call, Reply, Route } from '../http/route.ts';
-import { jsonText } from '../http/route.ts';
+import { type KeyScope, intersectScope } from '../../organisations/key-scope.ts';
+import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
+import { type Call, type Reply, type Route, jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
 import { digestJson, digestText, listWithDigest } from '../../records/results/pages/digest.ts';
 import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
@@ -39,7 +36,6 @@ import {
   ScopeExitTombstone,
   Tombstone,
 } from '../../records/results/schema.ts';
-import { nilUuid } from '../../platform/crypto/random.ts';
 import { exampleOrigin } from '../../platform/config/settings.ts';
 import { Type } from '../../platform/validation/type.ts';
 
@@ -78,7 +74,7 @@ const facetQuery = {
   belowLevel1: safeWithSince(one('below_level_1', 'Whether the result is below Level 1.', yesOrNo)),
 };
 
-/** The facets and groups that the parameters name, intersectScope what the key may see. */
+/** The facets and groups of a query, restricted to the key's scope. */
 function digestFilter(
   values: Record<string, any>,
   keyScope: KeyScope | null,
@@ -123,7 +119,7 @@ const assessmentQuery = [
 
 async function list(call: Call): Promise<Reply> {
   const { cursor, values } = call.query;
-  // No cursor is minted under a refused pair, and invalid_cursor comes first in the list of codes.
+  // No cursor was made for both together, and invalid_cursor comes first in the list of codes.
   if (values.sort !== undefined && values.since !== undefined)
     throw new ApiError(cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const { app, sets, caller } = call;
@@ -160,7 +156,7 @@ async function list(call: Call): Promise<Reply> {
       value: byAssessed ? row.assessed_at : row.position,
       id: row.assessment_id,
     }));
-    // The place of no record: positions alone tell where a walk in their order goes on.
+    // A position without a record: in position order the ID does not matter.
     return {
       entries,
       passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid },
@@ -201,7 +197,6 @@ async function readDigest(call: Call): Promise<Reply> {
   return jsonText(200, data, { headers: { ...cacheHeaders, ...restoredHeader(call.caller.feed) } });
 }
 
-/** The parameter of every address of a result. */
 export const assessmentIdParameter = {
   id: {
     description: "The assessment's id.",

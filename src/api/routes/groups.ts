@@ -1,11 +1,9 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
-import { listReply, singleReply } from '../http/list-reply.ts';
+import { PaginationSchema, listReply, singleReply } from '../http/list-reply.ts';
 import { among, instant, one, safeWithSince, some, unsafeWithSince, yesOrNo } from '../http/query.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import type { Route } from '../http/route.ts';
-import { bareJson, json } from '../http/route.ts';
-import { PaginationSchema } from '../http/pagination.ts';
+import { type Route, bareJson, json } from '../http/route.ts';
 import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
 import { listGroups } from '../../organisations/groups/list.ts';
@@ -49,12 +47,12 @@ function groupId(params: Record<string, string>): string {
   return params.id!;
 }
 
-const refs = () => Type.Array(Type.String());
+const refs = Type.Array(Type.String());
 
-/** What a group looks like beside its members, which change without the group. */
-function detail(row: Parameters<typeof groupPayload>[0], memberCount: number) {
-  return { ...groupPayload(row), member_count: memberCount };
-}
+const detail = (row: Parameters<typeof groupPayload>[0], memberCount: number) => ({
+  ...groupPayload(row),
+  member_count: memberCount,
+});
 
 export const groupRoutes: Route[] = [
   {
@@ -87,12 +85,8 @@ export const groupRoutes: Route[] = [
           after === null ? (since ?? 0) : after.value + 1,
           limit,
         );
-        const entries = rows.map((row) => ({
-          json: JSON.stringify(groupPayload(row)),
-          value: row.position,
-          id: row.group_id,
-        }));
-        return { entries };
+        const json = (row: (typeof rows)[number]) => JSON.stringify(groupPayload(row));
+        return { entries: rows.map((row) => ({ json: json(row), value: row.position, id: row.group_id })) };
       });
     },
   },
@@ -193,7 +187,7 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'What became of each reference.',
         example: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] },
-        schema: Type.Object({ added: refs(), already_members: refs(), not_found: refs() }),
+        schema: Type.Object({ added: refs, already_members: refs, not_found: refs }),
       },
     },
     handle: async (call) => {
@@ -221,7 +215,7 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'What became of each reference.',
         example: { removed: ['LRN-000017'], not_members: [] },
-        schema: Type.Object({ removed: refs(), not_members: refs() }),
+        schema: Type.Object({ removed: refs, not_members: refs }),
       },
     },
     handle: async (call) => {

@@ -1,7 +1,6 @@
 import { refuseTeams } from '../../organisations/groups/schema.ts';
 import { readBody } from '../http/body.ts';
-import type { Route } from '../http/route.ts';
-import { json } from '../http/route.ts';
+import { type Route, json } from '../http/route.ts';
 import { exampleOrigin } from '../../platform/config/settings.ts';
 import { provisionLearner } from '../../sittings/invitations/provision.ts';
 import { ProvisionInput, Provisioned } from '../../sittings/invitations/schema.ts';
@@ -51,16 +50,10 @@ export const invitationRoutes: Route[] = [
       const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);
       refuseTeams(groups);
       return call.change(async (work) => {
-        const asked = [
-          ...new Map(groups.map((group, at) => [`${group.type} ${group.ref}`, { ...group, at }])).values(),
-        ];
+        const byRef = new Map(groups.map((group, at) => [`${group.type} ${group.ref}`, { ...group, at }]));
         const { organisationId, keyId } = call.caller;
-        const { created, reply } = await provisionLearner(
-          work,
-          organisationId,
-          { full_name, email, ref, groups: asked },
-          keyId,
-        );
+        const input = { full_name, email, ref, groups: [...byRef.values()] };
+        const { created, reply } = await provisionLearner(work, organisationId, input, keyId);
         return json(created ? 201 : 200, reply, {
           resource: reply.invitation_id,
           headers: { 'cache-control': 'no-store' },

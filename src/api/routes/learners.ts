@@ -2,11 +2,9 @@ import { assessmentJson } from '../../records/results/body.ts';
 import { findLearnerAssessments } from '../../records/results/results.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
-import { listReply, singleReply } from '../http/list-reply.ts';
-import { PaginationSchema } from '../http/pagination.ts';
+import { PaginationSchema, listReply, singleReply } from '../http/list-reply.ts';
 import { instant } from '../http/query.ts';
-import type { Route } from '../http/route.ts';
-import { jsonText } from '../http/route.ts';
+import { type Route, jsonText } from '../http/route.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 import { listLearners } from '../../records/learners/list.ts';
@@ -79,12 +77,8 @@ export const learnerRoutes: Route[] = [
       const { organisationId } = call.caller;
       return listReply(call, async (after, limit) => {
         const { rows, sets } = await call.sets.with(call.app.db, organisationId, async () => {
-          const read = await listLearners(
-            call.app.db,
-            organisationId,
-            after === null ? (call.query.values.since ?? 0) : after.value + 1,
-            limit,
-          );
+          const from = after === null ? (call.query.values.since ?? 0) : after.value + 1;
+          const read = await listLearners(call.app.db, organisationId, from, limit);
           return { ...read, setIds: read.rows.filter((row) => !row.deleted).map((row) => row.group_set_id) };
         });
         const entries = rows.map((row) => ({

@@ -1,10 +1,8 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 import { readBody } from '../http/body.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import type { Route } from '../http/route.ts';
-import { json } from '../http/route.ts';
-import { cacheHeaders } from '../http/list-reply.ts';
-import { PaginationSchema } from '../http/pagination.ts';
+import { type Route, json } from '../http/route.ts';
+import { PaginationSchema, cacheHeaders } from '../http/list-reply.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { formatPosition } from '../../feed/time.ts';
 import {
@@ -34,7 +32,7 @@ const endpointExample = {
   updated_at: '2026-01-31T09:00:00.000Z',
 };
 
-/** Every endpoint fits on the one page. */
+/** One page has all endpoints. */
 const pagination = { limit: limits.pageDefault, has_more: false, next: null };
 
 export const webhookRoutes: Route[] = [
@@ -89,7 +87,7 @@ export const webhookRoutes: Route[] = [
         const { row, secret } = await registerEndpoint(work, call.caller.organisationId, {
           url: asUri(url),
           eventTypes: event_types,
-          // As they were sent, repeated ones too: positions count from there.
+          // With repeated ones, because an error names the position in the request.
           groupIds: group_ids === undefined ? null : (call.body.group_ids as string[]).map((id) => id.toLowerCase()),
         });
         return json(

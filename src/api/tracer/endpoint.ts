@@ -1,18 +1,12 @@
 import { keepMs } from '../../integrations/webhooks/retention.ts';
 import type { TracedDelivery, TracedEndpoint, TracedResult } from './facts.ts';
-import type { Reason } from './words.ts';
-import { time } from './words.ts';
+import { type Reason, time } from './words.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
-/** Whether a webhook endpoint was told of a result, and if it wasn't, why. */
-
+/** Whether a webhook endpoint was notified of a result, and otherwise why not. */
 export type EndpointVerdict = { reason: Reason; sentence: string; at: Date | null };
 
-const verdict = (reason: Reason, sentence: string, at: Date | null = null): EndpointVerdict => ({
-  reason,
-  sentence,
-  at,
-});
+const verdict = (reason: Reason, sentence: string, at: Date | null = null) => ({ reason, sentence, at });
 
 function explainDelivery(
   { host, status: endpointStatus }: TracedEndpoint,

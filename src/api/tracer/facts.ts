@@ -1,81 +1,57 @@
 import { deliveryIdOf } from '../../feed/events/ids.ts';
+import type { AccessKey } from '../../integrations/access-keys/keys.ts';
+import type { BrowsedDelivery } from '../../integrations/webhooks/browse.ts';
+import type { EndpointRow } from '../../integrations/webhooks/endpoints/endpoints.ts';
 import type { Detail } from '../../platform/audit/log.ts';
 import { unsealedRows } from '../../platform/audit/unsealed.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 import { timeOf } from './words.ts';
 
-/** What the service knows of one result's way: read here, explained in the other files of this folder. */
+/** Reads the facts about a result, its keys and its webhook endpoints. The other files of this folder explain them. */
 
 export type TracedResult = {
   learner_id: string;
   learner_ref: string | null;
-  /** Who turned out to be this learner: a call from before a merge names one of those. */
+  /** Learners that were merged into this one. Earlier calls in the log have these IDs. */
   merged_ids: string[];
   position: number;
   deleted: boolean;
   assessed_at: number;
   facet: number;
-  /** The learner's groups: whenever they change, so does the position. */
+  /** The learner's groups. When they change, the position rises. */
   group_ids: string[];
   source: 'imported' | 'sitting';
-  /** Where it stood when it was recorded. */
+  /** The position at which it was recorded. */
   first_position: number;
   recorded_at: Date;
-  /** The event of its completion, while that is kept: null where none was emitted, too. */
+  /** The event of its completion; null if none was emitted or the event is no longer stored. */
   event: { occurred_at: Date; group_ids: string[] } | null;
   changes: { at: Date; kind: string }[];
 };
 
-export type TracedKey = {
-  key_id: string;
-  label: string | null;
-  created_at: Date;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  group_ids: string[] | null;
-  subjects: string[] | null;
-  networks: string[] | null;
-  /** Of GET /assessments, whatever was answered. */
-  last_poll_at: Date | null;
-};
+type KeyFields =
+  'key_id' | 'label' | 'created_at' | 'expires_at' | 'revoked_at' | 'group_ids' | 'subjects' | 'networks';
+/** `last_poll_at`: the last GET /assessments, whatever its status. */
+export type TracedKey = Pick<AccessKey, KeyFields> & { last_poll_at: Date | null };
 
 export type Poll = { audit_id: number; actor: string; at: Date; action: string; status: number; detail: Detail | null };
 
-export type TracedDelivery = {
-  delivery_id: string;
-  status: 'pending' | 'succeeded' | 'dead' | 'cancelled';
-  attempts: number;
-  next_attempt_at: Date | null;
-  finished_at: Date | null;
-  last_error: string | null;
-  last_status: number | null;
-};
+type DeliveryFields = 'delivery_id' | 'status' | 'attempts' | 'next_attempt_at' | 'last_error' | 'last_status';
+export type TracedDelivery = Pick<BrowsedDelivery, DeliveryFields> & { finished_at: Date | null };
 
-export type TracedEndpoint = {
-  endpoint_id: string;
-  host: string;
-  status: 'active' | 'paused' | 'disabled';
-  created_at: Date;
-  updated_at: Date;
-  event_types: string[];
-  group_ids: string[] | null;
-  delivery: TracedDelivery | null;
-};
+type EndpointFields = 'endpoint_id' | 'status' | 'created_at' | 'updated_at' | 'event_types' | 'group_ids';
+export type TracedEndpoint = Pick<EndpointRow, EndpointFields> & { host: string; delivery: TracedDelivery | null };
 
-// By the index of the results that events tell of, and by nothing that is ordered otherwise: hence the offset where it
-// is used.
+// Uses of this have an offset, so that the planner searches by the index on the ID in the payload.
 const eventsOf = `select e.event_id, e.number, e.occurred_at, e.payload from event e
      where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
        and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
 
-const result = statement(
-  'trace.result',
-  `
+const result = statement('trace.result')`
   select f.learner_id, l.ref as learner_ref,
          array(select m.learner_id from learner m where m.organisation_id = $1 and m.merged_into = f.learner_id) as merged_ids, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
-         a.source, a.first_position, e.occurred_at, e.group_ids as told_groups
+         a.source, a.first_position, e.occurred_at, e.group_ids as event_groups
     from assessment a
     join assessment_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     left join learner l on l.organisation_id = $1 and l.learner_id = f.learner_id
@@ -83,19 +59,16 @@ const result = statement(
     left join lateral (
       select occurred_at, array(select jsonb_array_elements_text(payload::jsonb -> 'group_ids')) as group_ids
         from (${eventsOf} offset 0) e order by number limit 1) e on true
-   where a.organisation_id = $1 and a.assessment_id = $2::uuid`,
-);
-const changes = statement(
-  'trace.changes',
-  'select at, kind from assessment_change where organisation_id = $1 and assessment_id = $2 order by at',
-);
+   where a.organisation_id = $1 and a.assessment_id = $2::uuid`;
+const changes = statement('trace.changes')`
+  select at, kind from assessment_change where organisation_id = $1 and assessment_id = $2 order by at`;
 
 export async function readResult(tx: Tx, organisationId: number, id: string): Promise<TracedResult | undefined> {
   type Row = Omit<TracedResult, 'changes' | 'recorded_at' | 'event'>;
-  type Told = { occurred_at: Date | null; told_groups: string[] | null };
-  const [found] = await tx.query<Row & Told>(result, [organisationId, id]);
+  type Event = { occurred_at: Date | null; event_groups: string[] | null };
+  const [found] = await tx.query<Row & Event>(result, [organisationId, id]);
   if (found === undefined) return undefined;
-  const { occurred_at: at, told_groups: groups, ...row } = found;
+  const { occurred_at: at, event_groups: groups, ...row } = found;
   return {
     ...row,
     recorded_at: timeOf(row.first_position),
@@ -105,9 +78,7 @@ export async function readResult(tx: Tx, organisationId: number, id: string): Pr
 }
 
 const list = `action = 'GET /assessments'`;
-const keys = statement(
-  'trace.keys',
-  `
+const keys = statement('trace.keys')`
   with lately as materialized (
     select actor, max(at) as at from ${unsealedRows} a where ${list} group by actor)
   select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, k.networks::text[] as networks, greatest(p.at, n.at) as last_poll_at
@@ -117,37 +88,30 @@ const keys = statement(
        where h.organisation_id = $1 and h.actor = k.key_id and ${list} and h.hour = (
          select l.hour from audit_hour l where l.organisation_id = $1 and l.actor = k.key_id and ${list} order by l.hour desc limit 1)) p on true
     left join lately n on n.actor = k.key_id
-   where k.organisation_id = $1 order by k.created_at, k.key_id`,
-);
+   where k.organisation_id = $1 order by k.created_at, k.key_id`;
 
-export function readKeys(tx: Tx, organisationId: number): Promise<TracedKey[]> {
-  return tx.query<TracedKey>(keys, [organisationId]);
-}
+export const readKeys = (tx: Tx, organisationId: number) => tx.query<TracedKey>(keys, [organisationId]);
 
-const logBegin = statement(
-  'trace.log_bounds',
-  'select greatest(b.at, c.dropped_before) as at from audit_begun b left join audit_chain c on c.organisation_id = $1',
-);
+const logBegin = statement('trace.log_bounds')`
+  select greatest(b.at, c.dropped_before) as at from audit_begun b left join audit_chain c on c.organisation_id = $1`;
 
-/** From when on the log tells what calls asked for and got. */
+/** The beginning of the log with queries and responses. */
 export async function readLogBegin(tx: Tx, organisationId: number): Promise<Date> {
   return (await tx.query<{ at: Date }>(logBegin, [organisationId]))[0]!.at;
 }
 
-/** Hours of a key in which pages were sent whose ends lie around a position, and as many as are looked through. */
-const hoursLooked = 6;
+/** Hours of a key that are searched for pages around a position. */
+const maxHours = 6;
 const columns = 'audit_id, actor, at, action, status, detail';
 const around = `status = 200 and substring(detail from '"first":(\\d+)')::int8 <= $2 and substring(detail from '"last":(\\d+)')::int8 >= $2`;
-const pages = statement(
-  'trace.pages',
-  `
+const pages = statement('trace.pages')`
   select ${columns} from (
     select a.* from access_key k
      cross join lateral (
       select lowest_id, highest_id from audit_hour
        where organisation_id = $1 and actor = k.key_id and hour >= date_trunc('hour', $3::timestamptz, 'UTC')
          and ${list} and status = 200 and first_position <= $2 and last_position >= $2
-       order by hour limit ${hoursLooked}) h
+       order by hour limit ${maxHours}) h
      cross join lateral (
       select ${columns} from audit a
        where a.organisation_id = $1 and a.actor = k.key_id and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3
@@ -156,17 +120,13 @@ const pages = statement(
      where k.organisation_id = $1
     union all
     select ${columns} from ${unsealedRows} a where ${list} and ${around}) found
-   order by at, audit_id`,
-);
-const reads = statement(
-  'trace.reads',
-  `
+   order by at, audit_id`;
+const reads = statement('trace.reads')`
   select distinct on (actor, at >= $5) ${columns} from audit
    where organisation_id = $1 and at >= $2 and status = 200
      and ((resource = $3 and action in ('GET /assessments/{id}', 'GET /assessments/{id}/report.pdf'))
        or (resource = $4 and action = 'GET /learners/{ref}'))
-   order by actor, at >= $5, at, audit_id`,
-);
+   order by actor, at >= $5, at, audit_id`;
 
 type Found = Omit<Poll, 'detail'> & { detail: string | null };
 
@@ -178,12 +138,12 @@ function byKey(found: Found[]): Map<string, Poll[]> {
   return Map.groupBy(polls, ({ actor }) => actor);
 }
 
-/** Pages whose ends lie around the position, of each key, the first ones first. */
+/** The pages of each key whose ends are around the position, the oldest first. */
 export async function readPages(tx: Tx, organisationId: number, position: number, from: Date) {
   return byKey(await tx.query<Found>(pages, [organisationId, position, from]));
 }
 
-/** Reads of the result by its id, and of its learner: of each key the first, and the first since it stood where it stands. */
+/** For each key the first read of the result or its learner by ID, and the first since the result has its position. */
 export async function readReads(
   tx: Tx,
   organisationId: number,
@@ -193,11 +153,9 @@ export async function readReads(
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId, stood]));
 }
 
-// Whoever gets a 304 had a later answer before it: the first poll after a change is never one.
+// A 304 follows a later 200, so the first poll after a change is never a 304.
 const polls = (order: 'asc' | 'desc', limit: number) =>
-  statement(
-    `trace.polls_${order}`,
-    `
+  statement(`trace.polls_${order}`)`
   select a.* from unnest($2::text[]) as k(key_id)
    cross join lateral (
     select coalesce((select min(lowest_id) from (
@@ -208,12 +166,11 @@ const polls = (order: 'asc' | 'desc', limit: number) =>
    cross join lateral (
     select ${columns} from audit
      where organisation_id = $1 and actor = k.key_id and audit_id >= since.id and at >= $3 and ${list} and status <> 304
-     order by audit_id ${order} limit ${limit}) a`,
-  );
+     order by audit_id ${order} limit ${limit}) a`;
 const firstPolls = polls('asc', 20);
 const lastPolls = polls('desc', 10);
 
-/** The first and the last polls of each key since a time, in their order; those that found nothing new are left out. */
+/** The first and the last polls of each key since a time, in their order, without 304s. */
 export async function readPolls(tx: Tx, organisationId: number, keyIds: string[], from: Date) {
   const values = [organisationId, keyIds, from];
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
@@ -221,29 +178,25 @@ export async function readPolls(tx: Tx, organisationId: number, keyIds: string[]
   return byKey(unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id));
 }
 
-// A delivery's id comes from its event's and its endpoint's.
-const endpoints = statement(
-  'trace.endpoints',
-  `
-  with told as materialized (${eventsOf})
+const endpoints = statement('trace.endpoints')`
+  with found as materialized (${eventsOf})
   select w.endpoint_id, coalesce(substring(w.url from '^https?://([^/?#]+)'), '') as host, w.status, w.created_at, w.updated_at, w.event_types, w.group_ids, d.*
     from webhook_endpoint w
     left join lateral (
       select json_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempts', d.attempts,
                'next_attempt_at', d.next_attempt_at, 'finished_at', d.finished_at, 'last_error', t.error, 'last_status', t.status_code) as delivery
-        from told e
+        from found e
         join delivery d on d.organisation_id = $1
                        and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
         left join lateral (
           select error, status_code from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id
            order by number desc limit 1) t on true
        order by e.number desc limit 1) d on true
-   where w.organisation_id = $1 order by w.created_at, w.endpoint_id`,
-);
+   where w.organisation_id = $1 order by w.created_at, w.endpoint_id`;
 
 export async function readEndpoints(tx: Tx, organisationId: number, id: string): Promise<TracedEndpoint[]> {
   const rows = await tx.query<TracedEndpoint>(endpoints, [organisationId, id]);
-  // In JSON times are text.
+  // Times in JSON are text.
   for (const { delivery } of rows)
     if (delivery !== null) {
       delivery.next_attempt_at &&= new Date(delivery.next_attempt_at);

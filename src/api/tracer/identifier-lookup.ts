@@ -1,18 +1,14 @@
 import { deliveryIdOf } from '../../feed/events/ids.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { reachedBy } from '../../organisations/learner-ref.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
-/** What an id or a reference names within an organisation. */
+/** An object of the organisation that an ID or a reference names. */
+export type Match = { kind: 'result' | 'learner' | 'key' | 'delivery' | 'endpoint'; id: string };
 
-export type Named = { kind: 'result' | 'learner' | 'key' | 'delivery' | 'endpoint'; id: string };
-
-// All are looked for, whatever is found: what is unknown and what is somebody else's take the same time (law 6).
-const named = statement(
-  'trace.named',
-  `
+// Every kind is searched, so that an unknown ID and one of another organisation take the same time (law 6).
+const byIdentifier = statement('trace.by_identifier')`
   select kind, id from (
     select 1 as n, 'result' as kind, assessment_id::text as id from assessment where organisation_id = $1 and assessment_id = $2::uuid
     union all
@@ -35,48 +31,36 @@ const named = statement(
       join webhook_endpoint w on w.organisation_id = $1
       join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
      where e.organisation_id = $1 and e.event_id = $2::uuid) found
-   order by n, id`,
-);
+   order by n, id`;
 
-/** @param text an id or a learner's reference. @returns all that it names, the likeliest first */
-export function findNamed(tx: Tx, organisationId: number, text: string): Promise<Named[]> {
-  return tx.query<Named>(named, [organisationId, isUuid(text) ? text.toLowerCase() : null, text]);
+/** @param text an ID or a learner's reference. @returns all matches, the likeliest first */
+export function findByIdentifier(tx: Tx, organisationId: number, text: string): Promise<Match[]> {
+  return tx.query<Match>(byIdentifier, [organisationId, isUuid(text) ? text.toLowerCase() : null, text]);
 }
 
-export type LearnerSeen = { learner_id: string; ref: string | null; groups: string[] };
+type LearnerSummary = { learner_id: string; ref: string | null; groups: string[] };
 
-export type ResultSeen = {
-  assessment_id: string;
-  position: number;
-  deleted: boolean;
-  assessed_at: number;
-};
+export type ResultSummary = { assessment_id: string; position: number; deleted: boolean; assessed_at: number };
 
-const learner = statement(
-  'trace.learner',
-  `
+const learner = statement('trace.learner')`
   select l.learner_id, l.ref,
          coalesce((select array_agg(g.type || ' ' || g.ref order by g.type, g.ref)
                      from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id
                     where m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null), '{}') as groups
-    from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`,
-);
-const results = statement(
-  'trace.results_of_learner',
-  `
+    from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`;
+const results = statement('trace.results_of_learner')`
   select f.assessment_id, f.position, f.deleted, f.assessed_at
-    from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`,
-);
+    from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`;
 
-/** A learner with the newest of their results, withdrawn ones too. */
-export async function findLearnerSeen(
+/** A learner with the newest of their results, also withdrawn ones. */
+export async function findLearnerSummary(
   tx: Tx,
   organisationId: number,
   learnerId: string,
   limit: number,
-): Promise<{ learner: LearnerSeen; results: ResultSeen[] } | undefined> {
+): Promise<{ learner: LearnerSummary; results: ResultSummary[] } | undefined> {
   if (!isUuid(learnerId)) return undefined;
-  const [found] = await tx.query<LearnerSeen>(learner, [organisationId, learnerId]);
+  const [found] = await tx.query<LearnerSummary>(learner, [organisationId, learnerId]);
   if (found === undefined) return undefined;
-  return { learner: found, results: await tx.query<ResultSeen>(results, [organisationId, learnerId, limit]) };
+  return { learner: found, results: await tx.query<ResultSummary>(results, [organisationId, learnerId, limit]) };
 }

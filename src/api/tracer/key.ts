@@ -1,49 +1,76 @@
 import { facetsMatching } from '../../records/results/facet.ts';
-import type { RecordedWalk } from './polls.ts';
-import { splitList, unknownLearner, walkOf } from './polls.ts';
 import type { Poll, TracedKey, TracedResult } from './facts.ts';
-import type { Reason } from './words.ts';
-import { time, timeOf } from './words.ts';
-
-/** Whether a key got a result, by which call, and if it didn't, why. */
+import { type Reason, time, timeOf } from './words.ts';
 
 export type KeyVerdict = {
   reason: Reason;
   sentence: string;
-  /** When it was fetched, or last asked for. */
+  /** The time of the call that fetched the result, or of the last poll. */
   at: Date | null;
-  /** The row of the log that proves it. */
+  /** The row of the log that is the proof. */
   proof: number | null;
-  /** The key was revoked or has expired. */
   hasEnded: boolean;
 };
 
-/** Clocks of processes may differ by so much, and positions run ahead of the clock in a bulk change. */
+/** The clocks of two processes may differ by this time, and positions are ahead of the clock in a bulk change. */
 const slackMs = 5000;
 
-/** The name of a key to its people. */
-export function keyName(key: Pick<TracedKey, 'key_id' | 'label'>): string {
-  return key.label ?? key.key_id;
+export const keyName = (key: TracedKey): string => key.label ?? key.key_id;
+
+/** The query and the response of a poll, from the log. */
+type RecordedWalk = {
+  query: string;
+  sinceUs: number | null;
+  cursor: number | null;
+  throughUs: number | null;
+  first: number | null;
+  last: number | null;
+  rows: number;
+  more: boolean;
+  /** Whether `first` and `last` are positions. In a walk by assessed_at they are times of assessments. */
+  byPosition: boolean;
+};
+
+/** The learner's ID in the log if no learner had the reference. */
+const unknownLearner = 'unknown';
+
+/** Null for a refused poll. */
+function walkOf({ detail, status }: Poll): RecordedWalk | null {
+  if (detail === null || status >= 400 || detail.limit === undefined) return null;
+  const { query = '', cursor = null, through = null, first = null, last = null, rows = 0, more = false } = detail;
+  const sent = new URLSearchParams(query);
+  const since = sent.get('since');
+  return {
+    query,
+    sinceUs: since === null ? null : Date.parse(since) * 1000,
+    cursor,
+    throughUs: through,
+    first,
+    last,
+    rows,
+    more,
+    byPosition: !(sent.get('sort') ?? '').endsWith('assessed_at'),
+  };
 }
 
 const unfiltered = { subject: null, rqf_level_code: null, below_level_1: null };
 
-/** Whether a filter lets the result through; otherwise which one doesn't. */
+/** The filter of a poll that excludes the result, in words; null if none does. A new filter needs its words here. */
 function excludedBy(query: string, result: TracedResult): string | null {
-  const given = new URLSearchParams(query);
-  const list = (name: string) => splitList(given.get(name));
+  const sent = new URLSearchParams(query);
+  const list = (name: string) => sent.get(name)?.split(',') ?? null;
   const isIn = (facets: number[] | null) => facets === null || facets.includes(result.facet);
-  const learner = given.get('learner_id');
+  const learner = sent.get('learner_id');
   if (learner === unknownLearner) return 'it asks for a learner_ref that no learner had';
   if (learner !== null && learner !== result.learner_id && !result.merged_ids.includes(learner))
     return 'it asks for another learner';
   if (!isIn(facetsMatching({ ...unfiltered, subject: list('subject') }))) return 'it filters another subject';
   const codes = list('rqf_level_code')?.map(Number) ?? null;
-  const below = given.get('below_level_1');
+  const below = sent.get('below_level_1');
   const level = { rqf_level_code: codes, below_level_1: below === null ? null : below === 'true' };
   if (!isIn(facetsMatching({ ...unfiltered, ...level }))) return 'it filters another level';
-  const from = given.get('assessed_from');
-  const to = given.get('assessed_to');
+  const from = sent.get('assessed_from');
+  const to = sent.get('assessed_to');
   if (from !== null && result.assessed_at < Date.parse(from) * 1000)
     return 'it filters results that were assessed later';
   if (to !== null && result.assessed_at > Date.parse(to) * 1000) return 'it filters results that were assessed earlier';
@@ -56,8 +83,8 @@ function excludedBy(query: string, result: TracedResult): string | null {
   return null;
 }
 
-/** What a key with bounds can't see, whatever it asks for. */
-function outsideBounds({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
+/** Why a restricted key cannot see the result, in words; null if it can. */
+function outsideScope({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
     return 'the learner is in none of the groups that the key is bounded to';
   const facets = facetsMatching({ ...unfiltered, subject: subjects });
@@ -72,30 +99,28 @@ const verdict = (reason: Reason, sentence: string, poll: Poll | null = null, at 
   hasEnded: false,
 });
 
-/** A key with what is known of its calls, and the result that is asked about. */
-export type KeyCase = {
+type KeyFacts = {
   key: TracedKey;
   result: TracedResult;
-  /** From when on the log tells of calls. */
   logBegin: Date;
   nowMs: number;
-  /** 200s whose page's ends lie around the result's position. */
+  /** Calls with status 200 whose page ends are around the result's position. */
   pages: Poll[];
-  /** Reads of the result or its learner by id, the first before and the first since it stood where it stands. */
+  /** The first read of the result or its learner by ID before the result had its position, and the first since. */
   reads: Poll[];
-  /** The first and last polls since the result stood where it stands. */
+  /** The first and last polls since the result has its position. */
   polls: Poll[];
-  /** Those since it was recorded, where it has changed since. */
+  /** If the result has changed: the first and last polls since it was recorded. */
   earlier: Poll[];
-  /** What other keys were answered: this one may go on with the `since` of another. */
+  /** The polls of other keys, because a platform may use the `since` from one key with another. */
   others: readonly { name: string; poll: Poll }[];
 };
 
-export function explainKey(it: KeyCase): KeyVerdict {
+export function explainKey(it: KeyFacts): KeyVerdict {
   const { key, result } = it;
   const name = keyName(key);
   const ended = endOf(it);
-  const bound = outsideBounds(key, result);
+  const bound = outsideScope(key, result);
   const got = receivedBy(name, it, bound);
   if (got !== null)
     return ended === null
@@ -113,7 +138,7 @@ export function explainKey(it: KeyCase): KeyVerdict {
 
 const whatOf = (result: TracedResult) => (result.deleted ? 'the withdrawal' : 'the result');
 
-function receivedBy(name: string, { result, pages, reads }: KeyCase, bound: string | null): KeyVerdict | null {
+function receivedBy(name: string, { result, pages, reads }: KeyFacts, bound: string | null): KeyVerdict | null {
   const page = pages.find((poll) => {
     const walk = walkOf(poll);
     return walk?.byPosition === true && excludedBy(walk.query, result) === null;
@@ -124,8 +149,8 @@ function receivedBy(name: string, { result, pages, reads }: KeyCase, bound: stri
   return read === undefined ? null : verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
 }
 
-/** It has an older state of the result. */
-function fetchedEarlier(name: string, { result, earlier, reads }: KeyCase): KeyVerdict | null {
+/** The key has fetched an older state of the result. */
+function fetchedEarlier(name: string, { result, earlier, reads }: KeyFacts): KeyVerdict | null {
   const [before] = [...earlier.filter((poll) => coveredAll(poll, result)), ...reads].sort(
     (a, b) => a.at.getTime() - b.at.getTime(),
   );
@@ -135,11 +160,11 @@ function fetchedEarlier(name: string, { result, earlier, reads }: KeyCase): KeyV
   return verdict('fetched_before_change', sentence, before);
 }
 
-function whyNot(name: string, it: KeyCase): KeyVerdict {
+function whyNot(name: string, it: KeyFacts): KeyVerdict {
   const { key, logBegin } = it;
   const { last_poll_at: lastPoll, networks } = key;
   const stoodMs = timeOf(it.result.position).getTime();
-  // A call from elsewhere is refused as a wrong secret is, and is in nobody's log.
+  // A call from another network is refused like a wrong secret, and no organisation's log has it.
   const only =
     networks === null ? '' : ` It is accepted from ${networks.join(', ')} only; calls from elsewhere leave no trace.`;
   if (lastPoll === null && key.created_at >= logBegin)
@@ -153,17 +178,15 @@ function whyNot(name: string, it: KeyCase): KeyVerdict {
   return ofPolls(name, it, lastPoll);
 }
 
-type Ended = { reason: 'key_revoked' | 'key_expired'; says: string; at: Date };
-
-/** How the key has ended; null while it works, whenever it is going to end. */
-function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: KeyCase): Ended | null {
+/** How the key has ended; null while it works. */
+function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: KeyFacts) {
   if (revoked !== null && (expires === null || revoked <= expires))
-    return { reason: 'key_revoked', says: `revoked at ${time(revoked)}`, at: revoked };
+    return { reason: 'key_revoked' as const, says: `revoked at ${time(revoked)}`, at: revoked };
   if (expires === null || expires.getTime() > nowMs) return null;
-  return { reason: 'key_expired', says: `at its end at ${time(expires)}`, at: expires };
+  return { reason: 'key_expired' as const, says: `at its end at ${time(expires)}`, at: expires };
 }
 
-/** Whether a page of before the last change held everything from before the result was recorded on. */
+/** Whether a poll before the last change has fetched every result since before this one was recorded. */
 function coveredAll(poll: Poll, result: TracedResult): boolean {
   const walk = walkOf(poll);
   if (walk === null || !walk.byPosition || poll.status !== 200 || walk.cursor !== null || walk.more) return false;
@@ -173,10 +196,10 @@ function coveredAll(poll: Poll, result: TracedResult): boolean {
 
 type Walk = { poll: Poll; walk: RecordedWalk; excluded: string | null };
 
-function ofPolls(name: string, it: KeyCase, lastPollAt: Date): KeyVerdict {
+function ofPolls(name: string, it: KeyFacts, lastPollAt: Date): KeyVerdict {
   const { result, polls } = it;
   const last = polls.at(-1) ?? null;
-  // Only what brought something, or was refused, is among the polls.
+  // The polls are without 304s.
   if (last === null)
     return verdict(
       'not_known',
@@ -225,8 +248,8 @@ function stuckOn(name: string, result: TracedResult, fitting: Walk[]): KeyVerdic
   );
 }
 
-/** Its `since` is later than the result: from where it has that. */
-function passedBy(name: string, { result, others }: KeyCase, { poll, walk }: Walk, walks: Walk[]): KeyVerdict {
+/** The key's `since` is later than the result. Says where it comes from. */
+function passedBy(name: string, { result, others }: KeyFacts, { poll, walk }: Walk, walks: Walk[]): KeyVerdict {
   const what = whatOf(result);
   const at = time(poll.at);
   const gave = (one: Poll) => {
@@ -260,10 +283,10 @@ function passedBy(name: string, { result, others }: KeyCase, { poll, walk }: Wal
   );
 }
 
-/** A walk that rests for so long has been broken off. */
+/** After this time without a page, the walk was broken off. */
 const restMs = 15 * 60_000;
 
-function inWalk(name: string, { result, nowMs }: KeyCase, fitting: Walk[]): KeyVerdict | null {
+function inWalk(name: string, { result, nowMs }: KeyFacts, fitting: Walk[]): KeyVerdict | null {
   const early = fitting.findLast(
     ({ walk }) => walk.byPosition && walk.more && walk.last !== null && walk.last < result.position,
   );

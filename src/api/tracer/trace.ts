@@ -1,18 +1,24 @@
 import type { App } from '../../platform/app.ts';
-import type { Suspension } from '../../organisations/suspension.ts';
-import { findSuspension } from '../../organisations/suspension.ts';
+import { type Suspension, findSuspension } from '../../organisations/suspension.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import type { EndpointVerdict } from './endpoint.ts';
-import { explainEndpoint } from './endpoint.ts';
-import type { Poll, TracedEndpoint, TracedKey, TracedResult } from './facts.ts';
-import { readEndpoints, readKeys, readLogBegin, readPages, readPolls, readReads, readResult } from './facts.ts';
-import type { KeyVerdict } from './key.ts';
-import { explainKey, keyName } from './key.ts';
-import type { Reason } from './words.ts';
-import { actable, outOfReach, time, timeOf } from './words.ts';
+import { type EndpointVerdict, explainEndpoint } from './endpoint.ts';
+import {
+  type Poll,
+  type TracedEndpoint,
+  type TracedKey,
+  type TracedResult,
+  readEndpoints,
+  readKeys,
+  readLogBegin,
+  readPages,
+  readPolls,
+  readReads,
+  readResult,
+} from './facts.ts';
+import { type KeyVerdict, explainKey, keyName } from './key.ts';
+import { type Reason, actable, outOfReach, time, timeOf } from './words.ts';
 
-/** Where is this result? One sentence, and the proof below it. */
-
+/** Where a result is: one sentence, and the proof for each key and endpoint. */
 export type Trace = {
   reason: string;
   sentence: string;
@@ -21,17 +27,12 @@ export type Trace = {
   endpoints: (EndpointVerdict & { endpoint: TracedEndpoint })[];
 };
 
+const unknownResult = { reason: 'unknown_result', sentence: 'The organisation has no result with this id.' };
+
 export async function traceResult(app: App, organisationId: number, assessmentId: string): Promise<Trace> {
   const id = assessmentId.toLowerCase();
   const result = isUuid(id) ? await readResult(app.db, organisationId, id) : undefined;
-  if (result === undefined)
-    return {
-      reason: 'unknown_result',
-      sentence: 'The organisation has no result with this id.',
-      result: null,
-      keys: [],
-      endpoints: [],
-    };
+  if (result === undefined) return { ...unknownResult, result: null, keys: [], endpoints: [] };
   const [keys, endpoints, suspension] = await Promise.all([
     traceKeys(app, organisationId, id, result),
     readEndpoints(app.db, organisationId, id),
@@ -46,7 +47,7 @@ async function traceKeys(app: App, organisationId: number, id: string, result: T
   const { db } = app;
   const { recorded_at: recorded, learner_id: learnerId } = result;
   const stood = timeOf(result.position);
-  // Nothing that carried it is older than the hour in which it got there.
+  // A page with the result is at most an hour older than its position.
   const since = new Date(stood.getTime() - 3600_000);
   const [keys, logBegin, pages, reads] = await Promise.all([
     readKeys(db, organisationId),
@@ -91,7 +92,7 @@ function verdictOf(
   const got = keys.filter(isGot).sort((a, b) => a.at!.getTime() - b.at!.getTime());
   if (result.deleted) return withdrawn(result, got, worst);
   const delivered = endpoints.find(({ reason }) => reason === 'delivered');
-  // What a key that has ended once got is no news of the key that the platform has now.
+  // A result that only an ended key has fetched may be missing on the platform now.
   const working = got.find(({ hasEnded }) => !hasEnded);
   const first = working ?? got[0];
   if (first !== undefined || delivered !== undefined) {
@@ -100,7 +101,7 @@ function verdictOf(
     const how = byKey ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}` : delivered!.sentence.slice(0, -1);
     if (working === undefined && delivered === undefined && worst !== undefined)
       return { reason: worst.reason, sentence: `${first!.sentence} ${worst.sentence}` };
-    // Events tell of completion alone: a change has to be fetched.
+    // Only completion has an event, so a change has to be fetched.
     const changed = result.first_position === result.position ? null : timeOf(result.position);
     if (working === undefined && worst !== undefined && changed !== null && delivered!.at! < changed)
       return {

@@ -1,4 +1,4 @@
-/** Reasons that somebody can act on, the most urgent first. */
+/** Reasons that call for an action, the most urgent first. */
 export const actable = [
   'own_clock',
   'cursor_stuck',
@@ -17,7 +17,7 @@ export const actable = [
   'not_known',
 ] as const;
 
-/** Reasons why a key or an endpoint can't have a result: the verdict only where there is nobody else. */
+/** Reasons why a key or an endpoint cannot have a result. They are the verdict only if no other key or endpoint can. */
 export const outOfReach = [
   'key_expired',
   'key_revoked',
@@ -30,13 +30,10 @@ export const outOfReach = [
   'delivery_cancelled',
 ] as const;
 
-/** What became of a result at one key or endpoint. */
 export type Reason = 'fetched' | 'read_by_id' | 'delivered' | (typeof actable)[number] | (typeof outOfReach)[number];
 
-/** A time as a sentence has it. */
-export function time(at: Date): string {
-  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
+/** A time within a sentence. */
+export const time = (at: Date) => `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/** The time of a position, or of another time in microseconds. */
+/** The time of a position or of another number of microseconds. */
 export const timeOf = (us: number) => new Date(Math.floor(us / 1000));

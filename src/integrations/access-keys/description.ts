@@ -7,7 +7,7 @@ import { isStorableText } from '../../platform/validation/personal-data.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 
-/** What an organisation says of a key when it is made. Empty lists are no bounds. */
+/** The description of a new key. An empty list is no restriction. */
 export type KeyDescription = {
   label: string | null;
   purpose: string | null;
@@ -19,34 +19,26 @@ export type KeyDescription = {
   subjects: string[];
 };
 
-/** The same as it is written at the command line or into a form. */
-export type WrittenKey = {
-  label: string;
-  purpose: string;
-  contact: string;
-  test: boolean;
-  expires: string;
-  networks: string[];
-  groups: string[];
-  subjects: string[];
-};
+type TextField = 'label' | 'purpose' | 'contact' | 'expires';
+type ListField = 'networks' | 'groups' | 'subjects';
+/** The description as text, from the command line or a form. */
+type WrittenKey = Record<TextField, string> & Record<ListField, string[]> & { test: boolean };
 
-/** A field that isn't what was expected, and what was. */
-export type KeyFault = { field: Exclude<keyof WrittenKey, 'test'>; expected: string };
+export type KeyFault = { field: TextField | ListField; expected: string };
 
 /** A date-time with a zone, or a day, which begins at midnight UTC. */
-export function readEnd(text: string): Date | null {
+function readEnd(text: string): Date | null {
   const us = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   return us === null ? null : new Date(us / 1000);
 }
 
-const lines = {
-  label: limits.keyLabelChars,
-  purpose: limits.keyPurposeChars,
-  contact: limits.keyContactChars,
-} as const;
+const lines = [
+  ['label', limits.keyLabelChars],
+  ['purpose', limits.keyPurposeChars],
+  ['contact', limits.keyContactChars],
+] as const;
 
-/** @returns the description, or every fault in it, in the order of the fields */
+/** @returns the description, or all faults in the order of the fields */
 export async function readDescription(
   tx: Tx,
   organisationId: number,
@@ -55,7 +47,7 @@ export async function readDescription(
 ): Promise<{ description: KeyDescription } | { faults: KeyFault[] }> {
   const faults: KeyFault[] = [];
   const fault = (field: KeyFault['field'], expected: string) => void faults.push({ field, expected });
-  for (const [field, maxChars] of Object.entries(lines) as [keyof typeof lines, number][]) {
+  for (const [field, maxChars] of lines) {
     const text = written[field];
     if (text !== '' && !isStorableText(text, maxChars))
       fault(field, `must be text of 1 to ${maxChars} characters on one line without a National Insurance number`);
@@ -72,20 +64,20 @@ export async function readDescription(
     (groupIds.length > 0 && (await knownGroups(tx, organisationId, groupIds)).size < groupIds.length)
   )
     fault('groups', 'must be the ids of groups of the organisation');
-  const known = [...new Set(written.subjects)];
-  if (!known.every((one) => (subjects as readonly string[]).includes(one)))
+  const subjectNames = [...new Set(written.subjects)];
+  if (!subjectNames.every((one) => (subjects as readonly string[]).includes(one)))
     fault('subjects', `must be one or more of ${subjects.join(', ')}`);
   if (faults.length > 0) return { faults };
   return {
     description: {
-      label: written.label === '' ? null : written.label,
-      purpose: written.purpose === '' ? null : written.purpose,
-      contact: written.contact === '' ? null : written.contact,
+      label: written.label || null,
+      purpose: written.purpose || null,
+      contact: written.contact || null,
       kind: written.test ? 'test' : 'live',
       expiresAt,
       networks,
       groupIds,
-      subjects: known,
+      subjects: subjectNames,
     },
   };
 }

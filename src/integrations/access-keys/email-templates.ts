@@ -2,21 +2,18 @@ import { formatMs } from '../../platform/time/clock.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Letter } from '../../platform/mail/template.ts';
-import { nameInLetter } from '../../platform/mail/template.ts';
+import { type Letter, nameInLetter } from '../../platform/mail/template.ts';
 import { writeToMembers } from '../../organisations/users/email-templates.ts';
 import { managers } from '../../organisations/users/roles.ts';
-
-/** What people are written of their organisation's keys. */
 
 type Named = { key_id: string; label: string | null };
 
 const nameOf = ({ key_id: keyId, label }: Named) => {
-  const said = nameInLetter(label, '');
-  return said === '' ? keyId : `${said} (${keyId})`;
+  const name = nameInLetter(label, '');
+  return name === '' ? keyId : `${name} (${keyId})`;
 };
 
-/** Whoever manages the organisation hears of every new key: one that nobody expected is an attack. */
+/** Notifies the managers of every new key, because an unexpected one is an attack. */
 export function writeOfNewKey(
   work: UnitOfWork,
   organisationId: number,
@@ -35,7 +32,7 @@ export function writeOfNewKey(
   }));
 }
 
-/** What a vendor is written who is to make a key. */
+/** The email to a vendor who is invited to make a key. */
 export function linkLetter(organisation: string, path: `/${string}`, endsMs: number): Letter {
   const name = nameInLetter(organisation, 'An organisation');
   const end = `${formatMs(endsMs).slice(0, 16).replace('T', ' ')} UTC`;
@@ -49,25 +46,22 @@ export function linkLetter(organisation: string, path: `/${string}`, endsMs: num
   };
 }
 
-// Those that were rolled end on purpose.
-const ending = statement(
-  'key.ending',
-  `
+// Keys that were rotated end on purpose.
+const ending = statement('key.ending')`
   with ending as (
     select key_id from access_key where ending_told_at is null and revoked_at is null and expires_at <= $2
      order by expires_at, key_id limit 100 for update skip locked),
-  told as (
+  taken as (
     update access_key k set ending_told_at = $1 from ending where k.key_id = ending.key_id
     returning k.organisation_id, k.key_id, k.label, k.expires_at)
-  select organisation_id, key_id, label, expires_at from told t
+  select organisation_id, key_id, label, expires_at from taken t
    where expires_at > $1 and not exists (
      select from access_key r where r.organisation_id = t.organisation_id and r.replaces = t.key_id and r.revoked_at is null)
-   order by organisation_id, key_id`,
-);
+   order by organisation_id, key_id`;
 
 type Ending = Named & { organisation_id: number; expires_at: Date };
 
-/** Written once of each key, long enough before its end to roll it. */
+/** Notifies once about each key, early enough to rotate it. */
 export async function writeOfEndingKeys(work: UnitOfWork): Promise<void> {
   const soon = new Date(work.nowMs + limits.keyEndingMs);
   for (const key of await work.tx.query<Ending>(ending, [new Date(work.nowMs), soon])) {

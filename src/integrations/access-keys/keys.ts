@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import type { KeyDescription } from './description.ts';
@@ -18,44 +17,35 @@ function base62(bytes: Buffer, length: number): string {
   return text;
 }
 
-/** The check sum that lets scanners tell a leaked secret from a look-alike: 6 characters over everything before it. */
-function checkSum(text: string): string {
-  return base62(hash('sha256', text, 'buffer').subarray(0, 5), 6);
-}
-
-/** `ars_live_` or `ars_test_`, 256 random bits in base 62, and a check sum. */
-export function makeSecret(random: Random, kind: 'live' | 'test'): string {
+/** `ars_live_` or `ars_test_`, 256 random bits in base 62, and a check sum by which scanners find leaked secrets. */
+function makeSecret(random: Random, kind: 'live' | 'test'): string {
   const text = `ars_${kind}_${base62(random.bytes(32), 43)}`;
-  return text + checkSum(text);
+  return text + base62(hash('sha256', text, 'buffer').subarray(0, 5), 6);
 }
 
-/** SHA-256: the secret has 256 random bits, so a slow hash would protect nothing more. */
-export function hashSecret(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer');
-}
+/** SHA-256 is enough for a secret with 256 random bits. */
+export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /**
- * What access_key k holds of a secret with this hash, in SQL. Of a key with bounds or networks it is hashed once more:
- * a version of the service that doesn't know them takes the key for an unknown one, instead of showing it everything;
- * and so does this one if somebody takes them away in the database.
+ * SQL: the stored hash of the secret of a key `k`. The secret of a restricted key is hashed twice. If its restrictions are
+ * removed from the row, the key is unknown, instead of seeing everything.
  */
-export function storedHash(given: string): string {
-  return `case when k.networks is null and k.group_ids is null and k.subjects is null then ${given} else sha256(${given}) end`;
-}
+const storedHash = (secretHash: string) =>
+  `case when k.networks is null and k.group_ids is null and k.subjects is null then ${secretHash} else sha256(${secretHash}) end`;
 
 export type AccessKey = {
   key_id: string;
   label: string | null;
   purpose: string | null;
   contact: string | null;
-  /** Null, as with groups and subjects: no bound. */
+  /** Null, here and in the next two: no restriction. */
   networks: string[] | null;
   group_ids: string[] | null;
   subjects: string[] | null;
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-  /** The key that it was rolled from, and the one that it was rolled to. */
+  /** The keys before and after a rotation. */
   replaces: string | null;
   replaced_by: string | null;
   last_used_ms: number | null;
@@ -63,22 +53,19 @@ export type AccessKey = {
   last_client: string | null;
 };
 
-const insert = statement(
-  'key.insert',
-  `
+const insert = statement('key.insert')`
   with made as (
     insert into access_key as k (key_id, organisation_id, label, secret_sha256, created_at, expires_at,
                                  purpose, contact, networks, group_ids, subjects, replaces)
     select k.key_id, $2, $3, ${storedHash('$4')}, $5, $6, $7, $8, k.networks, k.group_ids, k.subjects, $12
       from (select $1::text as key_id, $9::cidr[] as networks, $10::uuid[] as group_ids, $11::text[] as subjects) k
     returning key_id)
-  insert into rate_window (key_id, organisation_id) select key_id, $2 from made`,
-);
+  insert into rate_window (key_id, organisation_id) select key_id, $2 from made`;
 const columns = `
   k.key_id, k.label, k.purpose, k.contact, k.networks::text[], k.group_ids, k.subjects, k.created_at, k.expires_at,
   k.revoked_at, k.replaces, n.key_id as replaced_by, nullif(w.last_ms, 0) as last_used_ms, u.network as last_network,
   u.client as last_client`;
-const beside = `
+const joins = `
   left join rate_window w on w.organisation_id = $1 and w.key_id = k.key_id
   left join lateral (
     select r.key_id from access_key r where r.organisation_id = $1 and r.replaces = k.key_id and r.revoked_at is null
@@ -86,53 +73,34 @@ const beside = `
   left join lateral (
     select u.network, u.client from key_use u where u.organisation_id = $1 and u.key_id = k.key_id
      order by u.last_at desc limit 1) u on true`;
-const list = statement(
-  'key.list',
-  `select ${columns} from access_key k ${beside} where k.organisation_id = $1 order by k.created_at, k.key_id`,
-);
+const list = statement('key.list')`
+  select ${columns} from access_key k ${joins} where k.organisation_id = $1 order by k.created_at, k.key_id`;
 const labels = statement('key.labels', 'select key_id, label from access_key where organisation_id = $1');
-const one = statement(
-  'key.one',
-  `select ${columns} from access_key k ${beside} where k.organisation_id = $1 and k.key_id = $2`,
-);
-const lock = statement(
-  'key.lock',
-  'select key_id from access_key where organisation_id = $1 and key_id = $2 for update',
-);
-const revoke = statement(
-  'key.revoke',
-  `
-  update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`,
-);
-const revokeAll = statement(
-  'key.revoke_all',
-  `update access_key set revoked_at = $2 where organisation_id = $1 and revoked_at is null`,
-);
-const end = statement(
-  'key.end',
-  `
-  update access_key set expires_at = least(expires_at, $3) where organisation_id = $1 and key_id = $2`,
-);
+const one = statement('key.one')`
+  select ${columns} from access_key k ${joins} where k.organisation_id = $1 and k.key_id = $2`;
+const lock = statement('key.lock')`
+  select key_id from access_key where organisation_id = $1 and key_id = $2 for update`;
+const revoke = statement('key.revoke')`
+  update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`;
+const revokeAll = statement('key.revoke_all')`
+  update access_key set revoked_at = $2 where organisation_id = $1 and revoked_at is null`;
+const end = statement('key.end')`
+  update access_key set expires_at = least(expires_at, $3) where organisation_id = $1 and key_id = $2`;
 
-const good = statement(
-  'key.good',
-  `
+const good = statement('key.good')`
   select from access_key
    where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)
-     and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`,
-);
-/** SQL: secret, end and network of a key `k`, all of which have to be right. */
+     and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`;
+/** SQL: the secret, the end and the networks of a key `k` are right. */
 export const isValid = (secret: string, now: string, address: string): string =>
   `k.secret_sha256 = ${storedHash(secret)} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
    and (k.networks is null or ${address} <<= any(k.networks))`;
 
-const belongsTo = statement(
-  'key.belongs_to',
-  `select k.organisation_id from access_key k where k.key_id = $1 and ${isValid('$2', '$3', '$4::inet')}`,
-);
+const belongsTo = statement('key.belongs_to')`
+  select k.organisation_id from access_key k where k.key_id = $1 and ${isValid('$2', '$3', '$4::inet')}`;
 const suspended = statement('key.suspended', 'select from feed where organisation_id = $1 and suspended');
 
-/** Whether a pair that isn't let in would be, were its organisation not suspended. */
+/** Whether credentials are refused only because their organisation is suspended. */
 export async function isSuspended(
   tx: Tx,
   { keyId, secret, address }: { keyId: string; secret: string; address: string | null },
@@ -147,47 +115,46 @@ export async function isSuspended(
   return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 
-/** Whether a key that was let in may still be: for what lasts longer than a request. */
+/** Whether a key is still valid, for responses and changes that take long. */
 export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<boolean> {
   return (await tx.query(good, [organisationId, keyId, new Date(nowMs)])).length > 0;
 }
 
 export type KeyPair = { access_key_id: string; secret_access_key: string };
 
-/** What is known of a key when it is made; what isn't given is left open. */
-export type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescription> & {
-    /** Where whoever asks may ask twice for one. */
+type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescription> & {
+    /** Set by a form that may be sent twice for one key. */
     keyId?: string;
     replaces?: string;
     random?: Random;
   };
 
-/** The id of a key from 12 bytes. */
+/** The ID of a key from 12 bytes. */
 export function keyIdFrom(bytes: Buffer): string {
   return `ARSK${base62(bytes, 16).toUpperCase()}`;
 }
 
-/** Makes a key pair; the secret is returned this once, only its hash is kept. */
-export async function createKey(work: UnitOfWork, organisationId: number, given: NewKey): Promise<KeyPair> {
-  const random = given.random ?? work.random;
-  const keyId = given.keyId ?? keyIdFrom(random.bytes(12));
-  const secret = makeSecret(random, given.kind);
+/** Makes a key pair. The secret is returned only here; the database has its hash. */
+export async function createKey(work: UnitOfWork, organisationId: number, input: NewKey): Promise<KeyPair> {
+  const random = input.random ?? work.random;
+  const keyId = input.keyId ?? keyIdFrom(random.bytes(12));
+  const secret = makeSecret(random, input.kind);
   const some = (values: readonly string[] | undefined) => (values === undefined || values.length === 0 ? null : values);
   await work.tx.query(insert, [
     keyId,
     organisationId,
-    given.label,
+    input.label,
     hashSecret(secret),
     new Date(work.nowMs),
-    given.expiresAt ?? null,
-    given.purpose ?? null,
-    given.contact ?? null,
-    some(given.networks),
-    some(given.groupIds),
-    some(given.subjects),
-    given.replaces ?? null,
+    input.expiresAt ?? null,
+    input.purpose ?? null,
+    input.contact ?? null,
+    some(input.networks),
+    some(input.groupIds),
+    some(input.subjects),
+    input.replaces ?? null,
   ]);
-  await writeOfNewKey(work, organisationId, { key_id: keyId, label: given.label, replaces: given.replaces ?? null });
+  await writeOfNewKey(work, organisationId, { key_id: keyId, label: input.label, replaces: input.replaces ?? null });
   return { access_key_id: keyId, secret_access_key: secret };
 }
 
@@ -195,7 +162,7 @@ export function listKeys(tx: Tx, organisationId: number): Promise<AccessKey[]> {
   return tx.query<AccessKey>(list, [organisationId]);
 }
 
-/** What all keys are called, the revoked ones too, and nothing else of them. */
+/** The labels of all keys, also of revoked ones. */
 export function labelsOfKeys(tx: Tx, organisationId: number): Promise<Pick<AccessKey, 'key_id' | 'label'>[]> {
   return tx.query(labels, [organisationId]);
 }
@@ -211,30 +178,28 @@ export function statusOf(key: AccessKey, nowMs: number): KeyStatus {
   return key.expires_at !== null && key.expires_at.getTime() <= nowMs ? 'expired' : 'active';
 }
 
-/** Effective with the next request: nothing remembers keys. @returns false when the organisation has no such key */
+/** Revokes a key from the next request on. @returns false when the organisation has no such key */
 export async function revokeKey(work: UnitOfWork, organisationId: number, keyId: string): Promise<boolean> {
   return (await work.tx.query(revoke, [organisationId, keyId, new Date(work.nowMs)])).length === 1;
 }
 
-/** Before an organisation's rows are deleted: from the commit on, no call is let in, and none waits for a row of its keys. */
+/** Revokes all keys before an organisation is deleted, so that no call waits for rows that are being deleted. */
 export async function endKeys(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(revokeAll, [organisationId, new Date(work.nowMs)]);
 }
 
-/** Why a key wasn't rolled. */
-export type NotRolled = 'unknown' | 'ended' | 'rolled';
-
 /**
- * Makes a key that may do what another one may, which ends at `until` at the latest: both work until then. The new one
- * ends when the old one would have, unless it is given another end.
+ * Makes a key with the description of another one. Both work until `until`, when the old key ends at the latest.
+ * @param options `expiresAt`: by default the end of the old key
+ * @returns why the key was not rotated, or the new pair and the old key
  */
 export async function rollKey(
   work: UnitOfWork,
   organisationId: number,
   keyId: string,
-  given: { until: Date; kind: 'live' | 'test'; expiresAt?: Date | null },
-): Promise<{ pair: KeyPair; old: AccessKey } | NotRolled> {
-  // Two who roll one key at once go one after the other; the second is told.
+  options: { until: Date; kind: 'live' | 'test'; expiresAt?: Date | null },
+): Promise<{ pair: KeyPair; old: AccessKey } | 'unknown' | 'ended' | 'rolled'> {
+  // Of two rotations at the same time, the second gets `rolled`.
   await work.tx.query(lock, [organisationId, keyId]);
   const before = await findKey(work.tx, organisationId, keyId);
   if (before === undefined) return 'unknown';
@@ -242,15 +207,15 @@ export async function rollKey(
   if (before.replaced_by !== null) return 'rolled';
   const pair = await createKey(work, organisationId, {
     label: before.label,
-    kind: given.kind,
+    kind: options.kind,
     purpose: before.purpose,
     contact: before.contact,
-    expiresAt: given.expiresAt === undefined ? before.expires_at : given.expiresAt,
+    expiresAt: options.expiresAt === undefined ? before.expires_at : options.expiresAt,
     networks: before.networks ?? [],
     groupIds: before.group_ids ?? [],
     subjects: before.subjects ?? [],
     replaces: keyId,
   });
-  await work.tx.query(end, [organisationId, keyId, given.until]);
+  await work.tx.query(end, [organisationId, keyId, options.until]);
   return { pair, old: (await findKey(work.tx, organisationId, keyId))! };
 }

@@ -3,13 +3,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '../../platform/app.ts';
 import { auditInside } from '../../platform/audit/audit.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { Content } from '../../platform/html/html.ts';
-import { Markup, html } from '../../platform/html/html.ts';
+import { type Content, Markup, html } from '../../platform/html/html.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { apiBase } from '../../platform/config/settings.ts';
 import type { KeyPair } from './keys.ts';
-import type { KeyLink, LinkStatus } from './link.ts';
-import { linkStatus, openLink, takeKey } from './link.ts';
+import { type KeyLink, type LinkStatus, linkStatus, openLink, takeKey } from './link.ts';
 import { scopeInWords } from './scope-words.ts';
 
 const style = `
@@ -50,7 +48,7 @@ const closed: Record<Exclude<LinkStatus, 'open'>, string> = {
   expired: 'Set-up links work for minutes only. Ask the organisation for a new one.',
 };
 
-/** What a vendor does with the pair at once: the first call, to paste into a terminal. */
+/** The first call with a new key, to paste into a terminal. */
 export function testLine(baseUrl: string, pair: KeyPair): string {
   return `curl -sS -H 'X-Access-Key-Id: ${pair.access_key_id}' -H 'X-Secret-Access-Key: ${pair.secret_access_key}' ${baseUrl}${apiBase}/health`;
 }
@@ -74,10 +72,7 @@ ${visibility.groups.length === 0 ? '' : html`<h2>Groups</h2><ul>${visibility.gro
   );
 }
 
-/** A date-time in UTC without seconds. */
-function iso(date: Date): string {
-  return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
+const iso = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 function made(app: App, pair: KeyPair): string {
   return page(
@@ -94,22 +89,15 @@ function send(reply: FastifyReply, status: number, body: string): FastifyReply {
   return reply.code(status).headers(headers).send(body);
 }
 
-function sendClosed(reply: FastifyReply, status: Exclude<LinkStatus, 'open'> | 'unknown'): FastifyReply {
-  return status === 'unknown'
-    ? send(
-        reply,
-        404,
-        page(
-          'We can’t open this link',
-          html`<p>Check that you have opened the whole link, just as it was sent to you.</p>`,
-        ),
-      )
-    : send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
+function sendUnknown(reply: FastifyReply): FastifyReply {
+  const advice = html`<p>Check that you have opened the whole link, just as it was sent to you.</p>`;
+  return send(reply, 404, page('We can’t open this link', advice));
 }
 
-/**
- * The pages of set-up links: what is offered, and the key, once. Programs that look at links ahead only see the offer.
- */
+const sendClosed = (reply: FastifyReply, status: Exclude<LinkStatus, 'open'>) =>
+  send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
+
+/** The pages of set-up links. The key is made by a POST, because mail programs open links ahead. */
 export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
   const url = '/setup/:token';
   const linkOf = (params: unknown) => openLink(app.db, app.secrets, (params as { token: string }).token);
@@ -119,7 +107,7 @@ export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
     handler: async (request, reply) => {
       request.action = 'GET /setup/{link}';
       const link = await linkOf(request.params);
-      if (link === undefined) return sendClosed(reply, 'unknown');
+      if (link === undefined) return sendUnknown(reply);
       const status = linkStatus(link, app.clock.nowMs());
       return status === 'open' ? send(reply, 200, await offer(app, link)) : sendClosed(reply, status);
     },
@@ -130,7 +118,7 @@ export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
     handler: async (request, reply) => {
       request.action = 'POST /setup/{link}';
       const link = await linkOf(request.params);
-      if (link === undefined) return sendClosed(reply, 'unknown');
+      if (link === undefined) return sendUnknown(reply);
       const organisationId = link.organisation_id;
       const pair = await withUnitOfWork(app, feedQueue(organisationId), async (work) => {
         const taken = await takeKey(work, organisationId, link.link_id);

@@ -1,19 +1,16 @@
-import type { EvidenceDocument } from '../../records/evidence/content.ts';
 import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { dateTime, plainText } from '../../records/evidence/wording.ts';
-import type { AccessKey } from './keys.ts';
-import { statusOf } from './keys.ts';
+import { type AccessKey, statusOf } from './keys.ts';
 import type { ScopeInWords } from './scope-words.ts';
 
-/** What a receipt is made from: the key, what it may see, and when that was asked. */
-export type ReceiptOf = { organisationName: string; key: AccessKey; visibility: ScopeInWords; nowMs: number };
+type ReceiptInput = { organisationName: string; key: AccessKey; visibility: ScopeInWords; nowMs: number };
 
-/** The content of a key's receipt: what it may see, on this date, for the file. It holds no secret. */
-export function buildReceipt({ organisationName, key, visibility, nowMs }: ReceiptOf): EvidenceDocument {
+/** The receipt of a key as a PDF, without its secret: the same input gives the same bytes. */
+export function receiptPdf({ organisationName, key, visibility, nowMs }: ReceiptInput): Buffer {
   const when = (date: Date | null, otherwise: string) => (date === null ? otherwise : dateTime(date.toISOString()));
   const issued = dateTime(new Date(nowMs).toISOString());
   const usedAt = key.last_used_ms === null ? null : new Date(key.last_used_ms);
-  return {
+  return renderPdf({
     version: 1,
     language: 'en-GB',
     title: `Access key ${key.key_id}, receipt`,
@@ -67,10 +64,5 @@ export function buildReceipt({ organisationName, key, visibility, nowMs }: Recei
         text: 'Bounds are fixed when a key is made; what they let through changes with the members of the groups. Every request of the key is in the audit log of the organisation. What was read before a key ends stays with whoever read it.',
       },
     ],
-  };
-}
-
-/** The receipt as a PDF: the same key at the same instant gives the same bytes. */
-export function receiptPdf(of: ReceiptOf): Buffer {
-  return renderPdf(buildReceipt(of));
+  });
 }

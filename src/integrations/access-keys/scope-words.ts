@@ -2,25 +2,23 @@ import type { Tx } from '../../platform/db/database.ts';
 import { findGroups } from '../../organisations/groups/groups.ts';
 import { subjectNames } from '../../engine/scoring/levels.ts';
 
-/** What a key or a link says of what may be seen by it. */
-type Visibility = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };
+type Scope = { groupIds: readonly string[]; subjects: readonly string[]; networks: readonly string[] };
 
-/** What a key may do and see, in sentences: for the page of its link, for its receipt and for the console. */
+/** What a key may do and see, in sentences. */
 export type ScopeInWords = { may: string[]; groups: { name: string; type: string; ref: string; active: boolean }[] };
 
-/** Within a sentence. */
+/** Names of subjects within a sentence. */
 const subjectWords: Record<string, string> = {
   ...subjectNames,
   digital: subjectNames.digital.toLowerCase(),
   maths: subjectNames.maths.toLowerCase(),
 };
 
-function listed(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
-}
+const listed = (words: readonly string[]) =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-export async function scopeInWords(tx: Tx, organisationId: number, visibility: Visibility): Promise<ScopeInWords> {
-  const { groupIds, subjects, networks } = visibility;
+export async function scopeInWords(tx: Tx, organisationId: number, scope: Scope): Promise<ScopeInWords> {
+  const { groupIds, subjects, networks } = scope;
   const found = await findGroups(tx, organisationId, groupIds);
   const groups = found
     .map(({ name, type, ref, active }) => ({ name, type, ref, active }))
@@ -55,7 +53,7 @@ export async function scopeInWords(tx: Tx, organisationId: number, visibility: V
   };
 }
 
-/** What a revocation doesn't take back. */
+/** A sentence about the data that a platform still has after a revocation. */
 export function whatStays(key: { last_used_ms: number | null }): string {
   return key.last_used_ms === null
     ? 'It was never used, so nothing has left by it.'

@@ -1,17 +1,15 @@
 import ipaddr from 'ipaddr.js';
-import type { Database, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, type Tx, statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { parseIp } from '../../platform/validation/networks.ts';
 import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
 
-/** A key that was used from a network by a client. */
-export type KeyUse = { organisationId: number; keyId: string; network: string; client: string; atMs: number };
+type KeyUse = { organisationId: number; keyId: string; network: string; client: string; atMs: number };
 
-/** Bits of an address that are kept: enough to tell a machine room by, too few to tell a person by. */
+/** Bits of an IP address that are kept: enough to recognise a data centre, too few for a person. */
 const keptBits = { ipv4: 24, ipv6: 48 } as const;
 
-/** The network that an address lies in; empty when the address isn't known. */
+/** The network of an IP address; empty when it is unknown. */
 export function networkOf(address: string | null): string {
   if (address === null) return '';
   const ip = parseIp(address);
@@ -22,37 +20,30 @@ export function networkOf(address: string | null): string {
   return `${first.toString()}/${length}`;
 }
 
-/** The first product that a User-Agent names, such as `curl/8.5.0`; empty when it names none. */
+/** The first product of a User-Agent, such as `curl/8.5.0`; empty without one. */
 export function clientOf(userAgent: string | undefined): string {
   const [product = ''] = /^[\w.+-]+(?:\/[\w.+-]+)?/.exec(userAgent ?? '') ?? [];
   const kept = product.slice(0, limits.keyClientChars);
   return holdsNationalInsuranceNumber(kept) ? '' : kept;
 }
 
-// A key may have gone meanwhile, with the sandbox that it belonged to. Rows are written in one order, whoever writes
-// them.
-const record = statement(
-  'key_use.record',
-  `
+// The key may have been deleted with its sandbox. All processes write rows in the same order, so that they cannot deadlock.
+const record = statement('key_use.record')`
   insert into key_use (organisation_id, key_id, network, client, first_at, last_at)
   select k.organisation_id, k.key_id, g.network, g.client, to_timestamp(min(g.ms) / 1000.0::float8), to_timestamp(max(g.ms) / 1000.0::float8)
     from unnest($1::text[], $2::text[], $3::text[], $4::int8[]) as g(key_id, network, client, ms)
     join access_key k on k.key_id = g.key_id
    group by 1, 2, 3, 4 order by 1, 2, 3, 4
-  on conflict (organisation_id, key_id, network, client) do update set last_at = greatest(key_use.last_at, excluded.last_at)`,
-);
-const prune = statement(
-  'key_use.prune',
-  `
+  on conflict (organisation_id, key_id, network, client) do update set last_at = greatest(key_use.last_at, excluded.last_at)`;
+const prune = statement('key_use.prune')`
   delete from key_use u
    using (select organisation_id, key_id, network, client,
                  row_number() over (partition by organisation_id, key_id order by last_at desc, network, client) as n
             from key_use where organisation_id = any($1) and key_id = any($2)) old
    where old.n > ${limits.keyUses} and u.organisation_id = old.organisation_id and u.key_id = old.key_id
-     and u.network = old.network and u.client = old.client`,
-);
+     and u.network = old.network and u.client = old.client`;
 
-/** Writes down uses; of each key the latest are kept. */
+/** Records uses, and deletes all but the latest of each key. */
 export async function recordUses(db: Database, uses: KeyUse[]): Promise<void> {
   await db.query(record, [
     uses.map((use) => use.keyId),
@@ -66,16 +57,13 @@ export async function recordUses(db: Database, uses: KeyUse[]): Promise<void> {
   ]);
 }
 
-const ofKey = statement(
-  'key_use.of_key',
-  `
+const ofKey = statement('key_use.of_key')`
   select network, client, first_at, last_at from key_use where organisation_id = $1 and key_id = $2
-   order by last_at desc, network, client`,
-);
+   order by last_at desc, network, client`;
 
-export type KeyPlace = { network: string; client: string; first_at: Date; last_at: Date };
+export type StoredUse = { network: string; client: string; first_at: Date; last_at: Date };
 
-/** From where and by what a key was used, the latest first. */
-export function placesOf(tx: Tx, organisationId: number, keyId: string): Promise<KeyPlace[]> {
-  return tx.query<KeyPlace>(ofKey, [organisationId, keyId]);
+/** The networks and clients of a key's uses, the latest first. */
+export function usesOf(tx: Tx, organisationId: number, keyId: string): Promise<StoredUse[]> {
+  return tx.query<StoredUse>(ofKey, [organisationId, keyId]);
 }

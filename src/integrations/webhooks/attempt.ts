@@ -3,8 +3,7 @@ import type { App } from '../../platform/app.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import { batcher } from '../../platform/db/batcher.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { SecretUnreadableError } from '../../platform/crypto/keyring.ts';
 import { deadLetters, deliveryAttempts, deliveryTime } from '../../platform/observability/metric-definitions.ts';
 import { inSpan } from '../../platform/observability/tracing.ts';
@@ -12,10 +11,8 @@ import { logEndpointNews } from './endpoints/health.ts';
 import type { Outcome, Recorder, Stored } from './outcome.ts';
 import type { DueDelivery, Ended, EndpointQueue, LeasedEndpoint } from './queue.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
-import type { EndpointSecrets } from './endpoints/secrets.ts';
-import { signingSecrets } from './endpoints/secrets.ts';
-import type { Attempt, Sender } from './http/send.ts';
-import { createSender } from './http/send.ts';
+import { type EndpointSecrets, signingSecrets } from './endpoints/secrets.ts';
+import { type Attempt, type Sender, createSender } from './http/send.ts';
 import { deliveryHeaders, sentText } from './http/signing.ts';
 
 type SignedAttempt = Attempt & { sent: string | null };
@@ -64,14 +61,11 @@ export async function sendTest(
 
 // With status = 'pending' the planner would search the index of due deliveries, which grows with the backlog. If a delivery
 // has more attempts than were read, its page is older than an outcome.
-const unchanged = statement(
-  'attempt.unchanged',
-  `
+const unchanged = statement('attempt.unchanged')`
   select g.n::int4 as n
     from unnest($1::int8[], $2::uuid[], $3::int4[]) with ordinality as g(organisation_id, delivery_id, attempts, n)
     join delivery d on d.organisation_id = g.organisation_id and d.delivery_id = g.delivery_id
-   where d.status not in ('succeeded', 'dead', 'cancelled') and d.attempts = g.attempts`,
-);
+   where d.status not in ('succeeded', 'dead', 'cancelled') and d.attempts = g.attempts`;
 
 type ReadDelivery = { organisationId: number; deliveryId: string; attempts: number };
 

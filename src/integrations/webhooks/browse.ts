@@ -1,7 +1,5 @@
-import { statement } from '../../platform/db/database.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import type { Emptied } from '../../feed/events/cancel.ts';
-import { emptiedWords } from '../../feed/events/cancel.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
+import { type Emptied, emptiedWords } from '../../feed/events/cancel.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
 export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
@@ -47,21 +45,16 @@ const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
 
 // Without an index in the right order, a page reads at most this many deliveries and leaves older ones to the next page.
 const maxRead = 4000;
-const oldestRead = statement(
-  'delivery.oldest_read',
-  `
+const oldestRead = statement('delivery.oldest_read')`
   select d.created_at as "createdAt" from webhook_endpoint w
    cross join lateral (
     select d.created_at from delivery d where ${between} order by d.created_at desc limit ${maxRead}) d
-   where ${chosenEndpoints} order by d.created_at desc offset ${maxRead - 1} limit 1`,
-);
+   where ${chosenEndpoints} order by d.created_at desc offset ${maxRead - 1} limit 1`;
 
 // One index scan for each endpoint. The status is part of the text, so that its own index is used. Only a bounded page may
 // join events before it is full.
 const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
-  statement(
-    `delivery.browse_${status ?? 'any'}_${isBounded}`,
-    `
+  statement(`delivery.browse_${status ?? 'any'}_${isBounded}`)`
   select p.organisation_id, p.delivery_id, p.endpoint_id, p.url, e.type, p.status, p.attempts, p.created_at, p.next_attempt_at, e.emptied,
          t.at as last_at, t.status_code as last_status, t.duration_ms as last_ms, t.error as last_error
     from (select d.*, w.url
@@ -81,8 +74,7 @@ const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
     left join lateral (
       select * from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = p.delivery_id
        order by t.number desc limit 1) t on true
-   order by p.created_at desc, p.delivery_id desc`,
-  );
+   order by p.created_at desc, p.delivery_id desc`;
 
 /**
  * A page of deliveries, the newest first.
@@ -127,21 +119,15 @@ export type DeliveryDetail = Omit<BrowsedDelivery, 'attempts' | `last_${string}`
   payload: string;
 };
 
-const byId = statement(
-  'delivery.detail',
-  `
+const byId = statement('delivery.detail')`
   select d.delivery_id, d.endpoint_id, w.url, d.event_id, e.type, d.status, d.created_at, e.occurred_at, d.next_attempt_at, e.emptied, e.payload
     from delivery d
     join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
     join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
-   where d.organisation_id = $1 and d.delivery_id = $2`,
-);
-const attemptsOf = statement(
-  'delivery.attempts_of',
-  `
+   where d.organisation_id = $1 and d.delivery_id = $2`;
+const attemptsOf = statement('delivery.attempts_of')`
   select delivery_id, number, at, status_code, duration_ms, error, sent from delivery_attempt
-   where organisation_id = $1 and delivery_id = any($2) order by number`,
-);
+   where organisation_id = $1 and delivery_id = any($2) order by number`;
 
 /** @returns undefined when the organisation has no such delivery, or has removed its endpoint */
 export async function findDelivery(
@@ -193,16 +179,13 @@ export async function listDeliveries(
 /** The attempts to an endpoint in one hour. */
 export type Hour = { hour: Date; succeeded: number; failed: number; median_ms: number; slowest_ms: number };
 
-const hours = statement(
-  'delivery.hours',
-  `
+const hours = statement('delivery.hours')`
   select date_bin('1 hour', t.at, '2000-01-01 00:00:00+00') as hour,
          count(*) filter (where t.error is null) as succeeded, count(*) filter (where t.error is not null) as failed,
          (percentile_disc(0.5) within group (order by t.duration_ms))::int4 as median_ms, max(t.duration_ms) as slowest_ms
     from delivery d join delivery_attempt t on t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3 and t.at >= $4
-   group by 1 order by 1 desc`,
-);
+   group by 1 order by 1 desc`;
 
 /** Attempts in the last `count` hours, of deliveries that are younger than three days. */
 export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowMs: number, count: number) {

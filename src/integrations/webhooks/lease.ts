@@ -1,6 +1,5 @@
 import type { Clock } from '../../platform/time/clock.ts';
-import type { Dedicated, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Dedicated, type Tx, statement } from '../../platform/db/database.ts';
 import { notifyWorkers } from '../../feed/events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
@@ -19,40 +18,26 @@ const isFree = (at: string, hasEnded = 'true') => `
      and exists (select from delivery d where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
                     and d.status = 'pending' and d.next_attempt_at <= ${at})`;
 
-const due = statement(
-  'lease.due',
-  `
-  select distinct w.organisation_id from webhook_endpoint w where ${isFree('$1')} limit $2`,
-);
-const claim = statement(
-  'lease.claim',
-  `
+const due = statement('lease.due')`
+  select distinct w.organisation_id from webhook_endpoint w where ${isFree('$1')} limit $2`;
+const claim = statement('lease.claim')`
   with free as (
     select w.endpoint_id from webhook_endpoint w
      where w.organisation_id = $6 and ${isFree('$2', '($5 or w.leased_by = $1)')}
      limit $4 for update of w skip locked)
   update webhook_endpoint w set leased_by = $1, leased_until = $3
     from free where w.organisation_id = $6 and w.endpoint_id = free.endpoint_id
-  returning ${columns}`,
-);
-const held = statement(
-  'lease.held',
-  `select ${columns} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`,
-);
+  returning ${columns}`;
+const held = statement('lease.held')`
+  select ${columns} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`;
 // The lease of a paused endpoint is renewed too. If the endpoint is resumed, no other worker may send what is under way.
-const renew = statement(
-  'lease.renew',
-  `
+const renew = statement('lease.renew')`
   update webhook_endpoint w set leased_until = $2
    where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1
-  returning ${columns}`,
-);
-const release = statement(
-  'lease.release',
-  `
+  returning ${columns}`;
+const release = statement('lease.release')`
   update webhook_endpoint set leased_by = null, leased_until = null
-   where organisation_id = $2 and endpoint_id = $3 and leased_by = $1`,
-);
+   where organisation_id = $2 and endpoint_id = $3 and leased_by = $1`;
 
 type Lease = { workerId: string; nowMs: number; untilMs: number };
 

@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../platform/time/clock.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
-import type { EndpointNews } from './endpoints/health.ts';
-import { followHealth } from './endpoints/health.ts';
+import { type EndpointNews, followHealth } from './endpoints/health.ts';
 
 /** The outcome of one attempt for its delivery. */
 export type Outcome = {
@@ -39,9 +37,7 @@ const listed = `
     returning delivery_id)`;
 
 // The usual case, in half the database time. It skips endpoints that have failed before: the other statement records those.
-const recordSuccesses = statement(
-  'outcome.record_successes',
-  `
+const recordSuccesses = statement('outcome.record_successes')`
   with outcome as materialized (
     select organisation_id, delivery_id, endpoint_id, before, to_timestamp(at / 1000) as at, to_timestamp(ended / 1000) as ended_at, status_code, duration_ms,
            null as error, sent
@@ -54,8 +50,7 @@ const recordSuccesses = statement(
         select from webhook_endpoint w
          where w.organisation_id = o.organisation_id and w.endpoint_id = o.endpoint_id and w.failing_since is not null)
     returning d.organisation_id, d.delivery_id),${listed}
-  select delivery_id from listed`,
-);
+  select delivery_id from listed`;
 
 // A failure must not delay or end a delivery that was resent meanwhile, and must not revive a cancelled one.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
@@ -65,16 +60,14 @@ const elsewhere = `(o.status <> 'succeeded' and o.is_elsewhere)`;
 
 // For one organisation, as Citus requires. The lock lets workers with the same endpoint write one after the other. For one JSON
 // text the planner would expect 100 rows and scan a small table.
-const record = statement(
-  'outcome.record',
-  `
+const record = statement('outcome.record')`
   with endpoint as materialized (
     select * from webhook_endpoint where organisation_id = $1 and endpoint_id = any($2::uuid[]) order by endpoint_id for update),
   outcome as materialized (
     select $1 as organisation_id, o."deliveryId" as delivery_id, o."endpointId" as endpoint_id, o."attemptsBefore" as before,
            o."resentAfter" as resent_after, o.status, to_timestamp(o."nextAttemptMs" / 1000) as next_attempt_at,
            to_timestamp(o."atMs" / 1000) as at, to_timestamp(o."endedMs" / 1000) as ended_at, o."statusCode" as status_code,
-           o."durationMs" as duration_ms, nullif(o.error, '') as error, o.sent, starts_with(o.sent, w.url || E'\\n') is false as is_elsewhere
+           o."durationMs" as duration_ms, nullif(o.error, '') as error, o.sent, starts_with(o.sent, w.url || E'\n') is false as is_elsewhere
       from unnest(${joinedTextsOf('$3')}) as one(text) cross join lateral
            json_to_record(one.text::json) as o("endpointId" uuid, "deliveryId" uuid, "attemptsBefore" int4, "resentAfter" int4,
              status text, "nextAttemptMs" float8, "atMs" float8, "endedMs" float8, "statusCode" int2, "durationMs" int4, error text, sent text)
@@ -90,8 +83,7 @@ const record = statement(
   ${followHealth}
   select (select count(*) from listed) as written, (select n.all from news n) as news,
          (select json_object_agg(m.delivery_id, m.status) from moved m join outcome o using (organisation_id, delivery_id)
-           where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise`,
-);
+           where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise`;
 
 export type Stored = {
   /** News of the endpoint, with one of its attempts. */

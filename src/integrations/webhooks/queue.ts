@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 import type { EndpointRow } from './endpoints/endpoints.ts';
 import type { EndpointSecrets } from './endpoints/secrets.ts';
@@ -22,15 +21,12 @@ type Position = { at: Date; deliveryId: string };
 const start: Position = { at: new Date(0), deliveryId: nilUuid };
 
 // The position lets a page skip the index entries of deliveries that are done.
-const due = statement(
-  'queue.due',
-  `
+const due = statement('queue.due')`
   select d.delivery_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
     from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)
-   order by d.next_attempt_at, d.delivery_id limit $6`,
-);
+   order by d.next_attempt_at, d.delivery_id limit $6`;
 
 /** Due deliveries of an endpoint after a position, oldest first. */
 export function dueDeliveries(

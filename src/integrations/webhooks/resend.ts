@@ -1,11 +1,9 @@
-import { statement } from '../../platform/db/database.ts';
-import type { Tx } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Emptied } from '../../feed/events/cancel.ts';
 import { wakeWorkers } from '../../feed/events/emit.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
-import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
-import { jobsOf } from '../../feed/jobs/jobs.ts';
+import { type JobRow, type Stepped, jobsOf } from '../../feed/jobs/jobs.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
@@ -17,19 +15,14 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 // The schedule of retries begins again. An attempt under way is repeated only if it fails, because its outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 
-const emptiedOf = statement(
-  'delivery.emptied_of',
-  `
+const emptiedOf = statement('delivery.emptied_of')`
   select e.emptied from event e
    where e.organisation_id = $1 and e.event_id = (
      select d.event_id from delivery d join webhook_endpoint w using (organisation_id, endpoint_id)
       where d.organisation_id = $1 and d.delivery_id = $2)
-     for share of e`,
-);
-const redeliver = statement(
-  'delivery.redeliver',
-  `update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`,
-);
+     for share of e`;
+const redeliver = statement('delivery.redeliver')`
+  update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`;
 
 /**
  * Sends one delivery again, whatever its status. It keeps its ID, and waits while its endpoint is paused or disabled.
@@ -49,24 +42,16 @@ export async function redeliverOne(
   return null;
 }
 
-const lockRange = statement(
-  'delivery.lock_range',
-  `
+const lockRange = statement('delivery.lock_range')`
   with locked as (
     select event_id from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3 and emptied is null
      order by event_id for share)
-  select count(*) as count from locked`,
-);
-const stepEnd = statement(
-  'delivery.step_end',
-  `
+  select count(*) as count from locked`;
+const stepEnd = statement('delivery.step_end')`
   select occurred_at from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3
-   order by occurred_at offset $4 limit 1`,
-);
+   order by occurred_at offset $4 limit 1`;
 // In the order of the IDs, as workers record outcomes, so that the two cannot deadlock.
-const replay = statement(
-  'delivery.replay',
-  `
+const replay = statement('delivery.replay')`
   with chosen as (
     select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
      where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null and e.type = any(w.event_types)
@@ -82,8 +67,7 @@ const replay = statement(
     -- The event of a cancelled delivery was emptied meanwhile.
     on conflict (organisation_id, delivery_id) do update set ${again} where d.status <> 'cancelled'
     returning 1)
-  select count(*) as count from resent`,
-);
+  select count(*) as count from resent`;
 
 /**
  * Sends an endpoint every event of a range that it has received or that it is subscribed to now, also events from before
@@ -149,30 +133,21 @@ const failed = `${chosen} and d.status = 'dead' and d.finished_at >= $3 and $4::
 const selected = `${chosen} and d.status in ('dead', 'succeeded') and d.delivery_id = any($4) and $3::timestamptz is null`;
 const countOf = (which: string) => statement('resend.count', `select count(*) as count ${which}`);
 const nextOf = (which: string) =>
-  statement(
-    'resend.next',
-    `
+  statement('resend.next')`
   select d.delivery_id, d.event_id, d.created_at::text as created_at ${which} and (d.created_at, d.delivery_id) > ($6::timestamptz, $7::uuid)
-   order by d.created_at, d.delivery_id limit ${deliveriesOfStep}`,
-  );
-const lockEvents = statement(
-  'resend.lock_events',
-  `
+   order by d.created_at, d.delivery_id limit ${deliveriesOfStep}`;
+const lockEvents = statement('resend.lock_events')`
   with locked as (
     select event_id from event where organisation_id = $1 and event_id = any($2) order by event_id for share)
-  select count(*) as count from locked`,
-);
-const resend = statement(
-  'resend.deliveries',
-  `
+  select count(*) as count from locked`;
+const resend = statement('resend.deliveries')`
   with locked as (
     select d.delivery_id from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
      where d.organisation_id = $1 and d.delivery_id = any($2) and d.status in ('dead', 'succeeded') and d.finished_at <= $4
        and e.emptied is null
      order by d.delivery_id for update of d)
   update delivery d set ${again}
-    from locked l where d.organisation_id = $1 and d.delivery_id = l.delivery_id returning d.delivery_id`,
-);
+    from locked l where d.organisation_id = $1 and d.delivery_id = l.delivery_id returning d.delivery_id`;
 
 function bound(organisationId: number, which: Which, before: Date) {
   return 'deliveryIds' in which

@@ -1,9 +1,7 @@
 import type { App } from '../../platform/app.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import { advisoryLocks } from '../../platform/db/locks.ts';
-import type { ByMonths } from '../../platform/db/months.ts';
-import { changeMonths, makeMonths, monthsBefore } from '../../platform/db/months.ts';
+import { type ByMonths, changeMonths, makeMonths, monthsBefore } from '../../platform/db/months.ts';
 import { pruneNotices } from './endpoints/notices.ts';
 import { resends } from './resend.ts';
 
@@ -26,13 +24,10 @@ export const makeEventMonths = (app: App): Promise<void> => makeMonths(app, ofEv
 
 // Citus needs the column in "select 1". The deliveries of a paused endpoint and dead letters may be sent again for a while.
 const awaitedIn = (part: string) =>
-  statement(
-    `delivery.awaited_in${part}`,
-    `
+  statement(`delivery.awaited_in${part}`)`
   select exists (
     select 1 from delivery${part} d join webhook_endpoint w using (organisation_id, endpoint_id)
-     where d.status = 'pending' and (w.status = 'active' or d.next_attempt_at >= $1) or d.status = 'dead' and d.finished_at >= $1) as so`,
-  );
+     where d.status = 'pending' and (w.status = 'active' or d.next_attempt_at >= $1) or d.status = 'dead' and d.finished_at >= $1) as so`;
 const isAwaited = async (tx: Tx, part: string, since: Date): Promise<boolean> =>
   (await tx.query<{ so: boolean }>(awaitedIn(part), [since]))[0]!.so;
 
@@ -54,13 +49,9 @@ export async function dropEventMonths(app: App): Promise<void> {
 }
 
 // Rows outside all months, from a time when a month was missing, are deleted for each organisation, as Citus requires.
-const withRows = statement(
-  'prune.whose_rows',
-  'select organisation_id from event_default union select organisation_id from delivery_default',
-);
-const deleteDeliveries = statement(
-  'prune.deliveries',
-  `
+const withRows = statement('prune.whose_rows')`
+  select organisation_id from event_default union select organisation_id from delivery_default`;
+const deleteDeliveries = statement('prune.deliveries')`
   with gone as (
     delete from delivery_default d
      where d.organisation_id = $1
@@ -69,12 +60,9 @@ const deleteDeliveries = statement(
     returning d.delivery_id),
   attempts as (
     delete from delivery_attempt_default a using gone where a.organisation_id = $1 and a.delivery_id = gone.delivery_id)
-  select count(*) as count from gone`,
-);
+  select count(*) as count from gone`;
 // Locked events are left out, because a replay locks events and then makes deliveries.
-const deleteEvents = statement(
-  'prune.events',
-  `
+const deleteEvents = statement('prune.events')`
   with old as (
     select e.event_id from event_default e
      where e.organisation_id = $1 and e.occurred_at < $2 and not exists (
@@ -82,8 +70,7 @@ const deleteEvents = statement(
        for update of e skip locked),
   gone as (
     delete from event_default e using old where e.organisation_id = $1 and e.event_id = old.event_id returning 1)
-  select count(*) as count from gone`,
-);
+  select count(*) as count from gone`;
 
 /**
  * Deletes old rows outside all months, old notices and old resend jobs.

@@ -1,13 +1,11 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
-import type { Beside, Meaning } from '../../platform/validation/fields.ts';
-import { nullable } from '../../platform/validation/fields.ts';
+import { type Beside, type Meaning, nullable } from '../../platform/validation/fields.ts';
 import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { checkUrl } from '../../platform/validation/networks.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { Type } from '../../platform/validation/type.ts';
-import type { EventType } from '../../platform/validation/event-types.ts';
-import { assessmentCompleted, eventTypes } from '../../platform/validation/event-types.ts';
+import { type EventType, assessmentCompleted, eventTypes } from '../../platform/validation/event-types.ts';
 
 const endpointProperties = {
   id: Type.String({ format: 'uuid' }),

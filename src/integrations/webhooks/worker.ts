@@ -7,8 +7,7 @@ import { createAttempts } from './attempt.ts';
 import { LeaseManager } from './lease.ts';
 import { Recorder } from './outcome.ts';
 import { dueDeliveries, EndpointQueue } from './queue.ts';
-import type { Sender } from './http/send.ts';
-import { createSender } from './http/send.ts';
+import { type Sender, createSender } from './http/send.ts';
 
 /** After the attempts under way have ended, their outcomes have this long to reach the database. */
 const recordWithinMs = 2_000;

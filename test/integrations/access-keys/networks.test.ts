@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { findKey, listKeys } from '../../../src/integrations/access-keys/keys.ts';
-import { placesOf } from '../../../src/integrations/access-keys/use.ts';
+import { usesOf } from '../../../src/integrations/access-keys/use.ts';
 import { assertRefused } from '../../contract/support/expect.ts';
 import { withService } from '../../support/service.ts';
 
@@ -72,7 +72,7 @@ suite('the last use of a key', () => {
     await service.restart();
     const [key] = await listKeys(service.app.db, org.id);
     assert.deepEqual([key!.last_used_ms, key!.last_network], [clock.nowMs(), '198.51.100.0/24']);
-    const places = await placesOf(service.app.db, org.id, keyId);
+    const places = await usesOf(service.app.db, org.id, keyId);
     assert.equal(places.length, 20);
     assert.deepEqual(places.at(-1), {
       network: '2001:db8:7::/48',

@@ -1,13 +1,11 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
 import { wakeWorkers } from '../../../feed/events/emit.ts';
 import { lockFeed } from '../../../feed/position.ts';
 import { knownGroups } from '../../../organisations/groups/groups.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { EarlierSecret, EndpointSecrets } from './secrets.ts';
-import { secretContext } from './secrets.ts';
+import { type EarlierSecret, type EndpointSecrets, secretContext } from './secrets.ts';
 import { newSecret } from '../http/signing.ts';
 
 export type EndpointRow = EndpointSecrets & {
@@ -41,43 +39,26 @@ const columns = `organisation_id, endpoint_id, url, event_types, group_ids, stat
 const one = `where organisation_id = $1 and endpoint_id = $2`;
 const byId = statement('webhook.by_id', `select ${columns} from webhook_endpoint ${one}`);
 const locked = statement('webhook.locked', `${byId.text} for update`);
-const list = statement(
-  'webhook.list',
-  `select ${columns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`,
-);
-const insert = statement(
-  'webhook.insert',
-  `
+const list = statement('webhook.list')`
+  select ${columns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`;
+const insert = statement('webhook.insert')`
   insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${columns}`,
-);
-const edit = statement(
-  'webhook.edit',
-  `
+  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${columns}`;
+const edit = statement('webhook.edit')`
   update webhook_endpoint set url = $3, event_types = $4, group_ids = $5, updated_at = $6,
          failing_since = case when url = $3 then failing_since end, warned_at = case when url = $3 then warned_at end,
          noticed_at = case when url = $3 then noticed_at end
-   ${one} returning ${columns}`,
-);
-const pause = statement(
-  'webhook.pause',
-  `
+   ${one} returning ${columns}`;
+const pause = statement('webhook.pause')`
   update webhook_endpoint set status = 'paused', updated_at = case when status = 'active' then $3 else updated_at end
-   ${one} and status in ('active', 'paused') returning ${columns}`,
-);
-const resume = statement(
-  'webhook.resume',
-  `
+   ${one} and status in ('active', 'paused') returning ${columns}`;
+const resume = statement('webhook.resume')`
   update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null, noticed_at = null,
          updated_at = case when status = 'active' then updated_at else $3 end
-   ${one} returning ${columns}`,
-);
-const rotate = statement(
-  'webhook.rotate',
-  `
+   ${one} returning ${columns}`;
+const rotate = statement('webhook.rotate')`
   update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5, earlier_secrets = $6
-   ${one} returning ${columns}`,
-);
+   ${one} returning ${columns}`;
 const remove = statement('webhook.remove', `delete from webhook_endpoint ${one} returning endpoint_id`);
 
 export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
@@ -243,12 +224,9 @@ const countOf = (status: 'pending' | 'dead') => `(
            select count(*) from (
              select from delivery d
               where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = '${status}' limit $3) d) as ${status}`;
-const undelivered = statement(
-  'webhook.undelivered',
-  `
+const undelivered = statement('webhook.undelivered')`
   select w.endpoint_id, ${countOf('pending')}, ${countOf('dead')}
-    from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`,
-);
+    from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`;
 
 /**
  * The numbers of waiting deliveries and of dead letters, for one endpoint or for all.
@@ -265,9 +243,7 @@ export async function countUndelivered(
 }
 
 // Deliveries to an earlier URL say nothing about the present one.
-const delivered = statement(
-  'webhook.delivered',
-  `
+const delivered = statement('webhook.delivered')`
   select w.endpoint_id, max(d.finished_at) as at
     from webhook_endpoint w
    cross join lateral (
@@ -275,9 +251,8 @@ const delivered = statement(
      where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id order by d.created_at desc limit ${limits.deliveriesLooked}) d
     join delivery_attempt t on t.organisation_id = $1 and t.delivery_id = d.delivery_id and t.status_code between 200 and 299
    where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2) and d.status = 'succeeded'
-     and starts_with(t.sent, w.url || E'\\n') is not false
-   group by w.endpoint_id`,
-);
+     and starts_with(t.sent, w.url || E'\n') is not false
+   group by w.endpoint_id`;
 
 /** The time of the last success at the present URL, for one endpoint or for all. Only the newest deliveries are read. */
 export async function lastDelivered(

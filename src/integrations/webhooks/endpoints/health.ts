@@ -37,7 +37,7 @@ export const followHealth = `
     select *, case when recovers then failed_at else coalesce(failing_since, failed_at) end as since,
            not recovers and noticed_at is not null as was_noticed, not recovers and warned_at is not null as was_warned
       from held),
-  told as (
+  judged as (
     select *, recovers and noticed_at is not null as tells_recovered, disables or fails_on and not was_noticed and ${lasting('since', noticeAfterMs)} as tells_failing,
            fails_on and not was_warned and ${lasting('since', warnAfterMs)} as warns,
            case when gone then 'The endpoint answered 410 Gone at ' || ${iso('last_failed_at')} || '.'
@@ -48,14 +48,14 @@ export const followHealth = `
     update webhook_endpoint w set failing_since = t.since, noticed_at = case when t.tells_failing then t.last_failed_at when t.was_noticed then t.noticed_at end,
            warned_at = case when t.warns then t.last_failed_at when t.was_warned then t.warned_at end, status = case when t.disables then 'disabled' else w.status end,
            disabled_reason = case when t.disables then t.reason else w.disabled_reason end, updated_at = case when t.disables then t.last_failed_at else w.updated_at end
-      from told t
+      from judged t
      where w.organisation_id = $1 and w.endpoint_id = t.endpoint_id
        and (t.recovers or t.failing_since is distinct from t.since or t.tells_failing or t.warns)),
   noted as (
     insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since)
     select $1, substr(encode(sha256(convert_to(concat_ws(' ', t.endpoint_id, n.kind, ${iso('n.at')}), 'UTF8')), 'hex'), 1, 32)::uuid,
            t.endpoint_id, n.at, n.kind, n.since
-      from told t cross join lateral (values
+      from judged t cross join lateral (values
         ('recovered', t.tells_recovered, t.succeeded_at, t.failing_since),
         (case when t.disables then 'disabled' else 'failing' end, t.tells_failing, t.last_failed_at, t.since)) as n(kind, is_so, at, since)
      where n.is_so
@@ -63,7 +63,7 @@ export const followHealth = `
   news as (
     select json_agg(json_build_object('endpoint_id', endpoint_id, 'since', (extract(epoch from since) * 1000)::int8, 'warns', warns,
                                       'reason', case when disables then reason end)) as all
-      from told where warns or disables)`;
+      from judged where warns or disables)`;
 
 /** News of an endpoint for the log; `reason`: why it was disabled. */
 export type EndpointNews = { endpoint_id: string; since: number; warns: boolean; reason: string | null };

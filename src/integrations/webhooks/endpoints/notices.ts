@@ -1,6 +1,5 @@
 import { formatMs } from '../../../platform/time/clock.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import type { Letter } from '../../../platform/mail/template.ts';
 import { writeToMembers } from '../../../organisations/users/email-templates.ts';
@@ -19,27 +18,19 @@ export type Notice = {
 /** A notice for which no email was written yet. */
 type NewNotice = Omit<Notice, 'url'> & { organisation_id: number };
 
-const latest = statement(
-  'notice.latest',
-  `
+const latest = statement('notice.latest')`
   select n.notice_id, n.endpoint_id, w.url, n.at, n.kind, n.since
     from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
-   where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
-);
-const withNew = statement(
-  'notice.with_new',
-  'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
-);
-const takeNew = statement(
-  'notice.take_new',
-  `
+   where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`;
+const withNew = statement('notice.with_new')`
+  select distinct organisation_id from endpoint_notice where told_at is null and at >= $1`;
+const takeNew = statement('notice.take_new')`
   with taken as (
     update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
     returning notice_id, endpoint_id, at, kind, since)
   select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
     from taken t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
-   order by t.at, t.notice_id`,
-);
+   order by t.at, t.notice_id`;
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
 
 /** The newest first. */

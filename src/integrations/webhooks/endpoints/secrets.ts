@@ -1,8 +1,6 @@
 import type { App } from '../../../platform/app.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Keyring } from '../../../platform/crypto/keyring.ts';
-import { SecretUnreadableError } from '../../../platform/crypto/keyring.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Keyring, SecretUnreadableError } from '../../../platform/crypto/keyring.ts';
 
 /** An endpoint's secret can be decrypted for that endpoint only. */
 export const secretContext = (organisationId: number, endpointId: string) => `${organisationId}/${endpointId}`;
@@ -51,18 +49,12 @@ export function signingSecrets(app: App, endpoint: EndpointSecrets, nowMs: numbe
   return [secrets.newest, ...secrets.earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
 }
 
-const all = statement(
-  'webhook.all_secrets',
-  `
+const all = statement('webhook.all_secrets')`
   select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until, earlier_secrets from webhook_endpoint
-   order by organisation_id, endpoint_id`,
-);
-const putSecrets = statement(
-  'webhook.put_secrets',
-  `
+   order by organisation_id, endpoint_id`;
+const putSecrets = statement('webhook.put_secrets')`
   update webhook_endpoint set secret = $4, previous_secret = $5, earlier_secrets = $6, previous_secret_until = case when $5::text is not null then previous_secret_until end
-   where organisation_id = $1 and endpoint_id = $2 and secret = $3`,
-);
+   where organisation_id = $1 and endpoint_id = $2 and secret = $3`;
 
 /**
  * Encrypts all secrets under the service's current secret, and deletes rotated secrets whose time is over.
@@ -98,10 +90,8 @@ export async function renewEncryption({ db, keyring, clock }: App): Promise<numb
   return changed;
 }
 
-const byKey = statement(
-  'webhook.secrets_by_key',
-  "select split_part(secret, '.', 2) as key_id, count(*) as endpoints from webhook_endpoint group by 1",
-);
+const byKey = statement('webhook.secrets_by_key')`
+  select split_part(secret, '.', 2) as key_id, count(*) as endpoints from webhook_endpoint group by 1`;
 
 /** The number of endpoints, and of those whose signing secret no listed service secret can decrypt. */
 export async function countLostSecrets(tx: Tx, keyring: Keyring): Promise<{ endpoints: number; lost: number }> {

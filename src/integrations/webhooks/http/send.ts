@@ -5,8 +5,14 @@ import { LRUCache } from 'lru-cache';
 import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../../../platform/time/clock.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Network, UrlVerdict } from '../../../platform/validation/networks.ts';
-import { checkAddress, checkUrl, isLocalhost, loopbackAddresses } from '../../../platform/validation/networks.ts';
+import {
+  type Network,
+  type UrlVerdict,
+  checkAddress,
+  checkUrl,
+  isLocalhost,
+  loopbackAddresses,
+} from '../../../platform/validation/networks.ts';
 import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from '../retry.ts';

@@ -1,7 +1,7 @@
 import { findRequest } from '../../../platform/audit/log.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef } from '../../../platform/validation/personal-data.ts';
-import type { Named } from '../../../api/tracer/identifier-lookup.ts';
-import { findNamed } from '../../../api/tracer/identifier-lookup.ts';
+import type { Match } from '../../../api/tracer/identifier-lookup.ts';
+import { findByIdentifier } from '../../../api/tracer/identifier-lookup.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import type { Faults } from '../kit/form.ts';
@@ -46,7 +46,7 @@ async function search(visit: Visit): Promise<Answer> {
     });
   // The nil UUID finds nothing, and takes as long as any other ID.
   const given = isOpaqueRef(text) ? text : nilUuid;
-  const [named, call] = await Promise.all([findNamed(app.db, id, given), findRequest(app.db, id, given)]);
+  const [named, call] = await Promise.all([findByIdentifier(app.db, id, given), findRequest(app.db, id, given)]);
   const paths = [...named.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
   const path = paths.find((one) => one !== null);
   if (path === undefined)
@@ -57,7 +57,7 @@ async function search(visit: Visit): Promise<Answer> {
   return { to: `${base}${path}` };
 }
 
-function pathOf({ kind, id }: Named, role: Role): string | null {
+function pathOf({ kind, id }: Match, role: Role): string | null {
   if (kind === 'result') return `/trace?assessment_id=${id}`;
   if (kind === 'learner') return `/learners/${id}`;
   if (kind === 'key') return integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`;

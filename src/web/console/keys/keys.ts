@@ -13,8 +13,8 @@ import {
 import { receiptPdf } from '../../../integrations/access-keys/receipt.ts';
 import type { ScopeInWords } from '../../../integrations/access-keys/scope-words.ts';
 import { scopeInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
-import type { KeyPlace } from '../../../integrations/access-keys/use.ts';
-import { placesOf } from '../../../integrations/access-keys/use.ts';
+import type { StoredUse } from '../../../integrations/access-keys/use.ts';
+import { usesOf } from '../../../integrations/access-keys/use.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { confirmPage, day, facts, moment, notice, table, told } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';
@@ -107,7 +107,7 @@ async function key(visit: Visit): Promise<Answer> {
   const here = `${base}/keys/${one.key_id}`;
   const [visibility, places, requests] = await Promise.all([
     visibilityOf(visit, one),
-    placesOf(app.db, id, one.key_id),
+    usesOf(app.db, id, one.key_id),
     keyHours(visit, one.key_id),
   ]);
   const active = statusOf(one, app.clock.nowMs()) === 'active';
@@ -134,7 +134,7 @@ async function key(visit: Visit): Promise<Answer> {
         : null
     }<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>What it may see and do</h2><ul>${visibility.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(visibility)}
-<h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${table<KeyPlace>(
+<h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${table<StoredUse>(
       { caption: 'The latest places: networks and clients', none: 'Nowhere yet.' },
       places,
       {

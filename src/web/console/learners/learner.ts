@@ -16,8 +16,8 @@ import { learnerStateOf } from '../../../records/directory/learner-state.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
-import { findLearnerSeen } from '../../../api/tracer/identifier-lookup.ts';
-import type { ResultSeen } from '../../../api/tracer/identifier-lookup.ts';
+import { findLearnerSummary } from '../../../api/tracer/identifier-lookup.ts';
+import type { ResultSummary } from '../../../api/tracer/identifier-lookup.ts';
 import { inviters, managers, roles } from '../../../organisations/users/roles.ts';
 import { actorNames } from '../kit/actors.ts';
 import { day, dayWords, empty, facts, instant, moment, notice, table } from '../kit/blocks.ts';
@@ -224,7 +224,7 @@ async function forDevelopers(
   { app, base, organisationId: id, zone }: Visit,
   { learner_id }: LearnerHead,
 ): Promise<Answer> {
-  const found = await findLearnerSeen(app.db, id, learner_id, limits.consoleRows);
+  const found = await findLearnerSummary(app.db, id, learner_id, limits.consoleRows);
   if (found === undefined) throw new NoSuchPage();
   const { learner: one, results } = found;
   return {
@@ -233,7 +233,7 @@ async function forDevelopers(
       Reference: one.ref === null ? 'None' : html`<code>${one.ref}</code>`,
       'Learner id': html`<code>${one.learner_id}</code>`,
       Groups: one.groups.join('; ') || 'None',
-    })}${table<ResultSeen>(
+    })}${table<ResultSummary>(
       {
         caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
         none: 'There is no result yet.',
