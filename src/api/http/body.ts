@@ -4,6 +4,23 @@ import type { Beside, Meaning } from '../../platform/validation/fields.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { schemas } from '../../platform/validation/type.ts';
 
+/**
+ * Reads a JSON object from a request body.
+ * @throws ApiError invalid_json also for a name that stands twice in one object; invalid_body for another JSON value
+ */
+export function readJsonObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    if (error.kind === 'syntax') throw new ApiError('invalid_json');
+    throw new ApiError('invalid_json', 'An object in the body has the same name twice.');
+  }
+  if (!isJsonObject(value)) throw new ApiError('invalid_body');
+  return value;
+}
+
 type Field = Type.TSchema &
   Partial<Meaning> & { items?: Field; properties?: Record<string, Field>; required?: string[] };
 
@@ -81,21 +98,4 @@ function faultOf(path: string, field: Field, value: unknown, context: Beside): s
   if (!hasMatched) return messageOf(path, field.expected!);
   const verdict = field.also?.(collapsed(value), context) ?? true;
   return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
-}
-
-/**
- * Reads a JSON object from a request body.
- * @throws ApiError invalid_json also for a name that stands twice in one object; invalid_body for another JSON value
- */
-export function readJsonObject(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch (error) {
-    if (!(error instanceof JsonFault)) throw error;
-    if (error.kind === 'syntax') throw new ApiError('invalid_json');
-    throw new ApiError('invalid_json', 'An object in the body has the same name twice.');
-  }
-  if (!isJsonObject(value)) throw new ApiError('invalid_body');
-  return value;
 }

@@ -72,13 +72,7 @@ export async function listReply(
   const { app, caller, query } = call;
   const keyScope = keyScopeText(caller.keyScope);
   const binding = bindingOf(caller, call.path, query.canonical);
-  const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
-  if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
-  // A restore has lost the state in which this walk began. Its X-Sync-Through would skip new changes.
-  const { position, restoredAt } = caller.feed;
-  if (after !== null && (after.throughUs > position || after.throughUs < restoredAt))
-    throw new ApiError('invalid_cursor');
-
+  const after = query.cursor === null ? null : readValidCursor(call, binding, query.cursor);
   const etag = etagOf(call, keyScope);
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = {
@@ -88,9 +82,9 @@ export async function listReply(
     ...restoredHeader(caller.feed),
   };
   const recorded: Recorded = {
-    ...(query.canonical === '' ? {} : { query: await recordedQuery(query, learnerId) }),
+    query: query.canonical === '' ? undefined : await recordedQuery(query, learnerId),
     limit: query.limit,
-    ...(after === null ? {} : { cursor: after.value }),
+    cursor: after?.value,
   };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, recorded, repeatable: true };
   const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);
@@ -98,7 +92,6 @@ export async function listReply(
   const isFull = entries.length > query.limit;
   const page = isFull ? entries.slice(0, query.limit) : entries;
   const last: Position | null = isFull ? page.at(-1)! : passed;
-  const hasMore = last !== null;
   let next: string | null = null;
   if (last !== null) {
     const cursor = writeCursor(app.secrets, binding, { value: last.value, id: last.id, throughUs });
@@ -106,22 +99,23 @@ export async function listReply(
     headers.link = `<${next}>; rel="next"`;
   }
   headers['content-type'] = jsonType;
-  recorded.through = throughUs;
-  if (page.length > 0) Object.assign(recorded, endsOf(page));
+  const pagination = JSON.stringify({ limit: query.limit, has_more: last !== null, next });
+  const sent = { through: throughUs, ...endsOf(page), rows: page.length, more: last !== null };
   return {
     status: 200,
     headers,
-    recorded: {
-      ...recorded,
-      rows: page.length,
-      more: hasMore,
-      ...(last === null ? {} : { next: last.value, next_id: last.id }),
-    },
-    body: pageBytes(
-      page,
-      `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`,
-    ),
+    recorded: { ...recorded, ...sent, next: last?.value, next_id: last?.id },
+    body: pageBytes(page, `],"pagination":${pagination}}`),
   };
+}
+
+function readValidCursor({ app, caller }: Call, binding: CursorBinding, text: string): Cursor {
+  const { position, restoredAt } = caller.feed;
+  const cursor = readCursor(app.secrets, binding, text);
+  // If a restore has lost the state in which a walk began, its X-Sync-Through would skip new changes.
+  if (cursor === null || cursor.throughUs > position || cursor.throughUs < restoredAt)
+    throw new ApiError('invalid_cursor');
+  return cursor;
 }
 
 async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<string | null>) | null): Promise<string> {
@@ -131,13 +125,14 @@ async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<strin
 }
 
 /** The lowest and the highest value on a page, in either direction. */
-function endsOf(page: Entry[]): { first: number; last: number } {
+function endsOf(page: Entry[]): { first?: number; last?: number } {
+  if (page.length === 0) return {};
   const [one, other] = [page[0]!.value, page.at(-1)!.value];
   return { first: Math.min(one, other), last: Math.max(one, other) };
 }
 
 const opening = '{"data":[';
-
+const comma = 0x2c;
 /** UTF-8 takes at most this many bytes for one UTF-16 unit. */
 const bytesPerUnit = 3;
 
@@ -162,8 +157,6 @@ function pageBytes(entries: Entry[], closing: string): Buffer {
   add(closing);
   return bytes.subarray(0, at);
 }
-
-const comma = 0x2c;
 
 /** A conditional response with one resource. Its ETag comes from the body, so it changes exactly when the resource does. */
 export function singleReply(call: Call, reply: Reply): Reply {

@@ -88,15 +88,17 @@ export type Route = {
 
 export const jsonType = 'application/json; charset=utf-8';
 
-export function json(status: number, value: unknown, extra: Partial<Reply> = {}): Reply {
-  return { status, body: JSON.stringify({ data: value }), ...extra };
-}
-
 /** A body without `data` around it. */
-export function bareJson(status: number, value: unknown, extra: Partial<Reply> = {}): Reply {
-  return { status, body: JSON.stringify(value), ...extra };
-}
+export const bareJson = (status: number, value: unknown, extra: Partial<Reply> = {}): Reply => ({
+  status,
+  body: JSON.stringify(value),
+  ...extra,
+});
 
-export function jsonText(status: number, data: string, extra: Partial<Reply> = {}): Reply {
-  return { status, body: `{"data":${data}}`, ...extra };
-}
+export const json = (status: number, data: unknown, extra?: Partial<Reply>) => bareJson(status, { data }, extra);
+
+export const jsonText = (status: number, data: string, extra: Partial<Reply> = {}): Reply => ({
+  status,
+  body: `{"data":${data}}`,
+  ...extra,
+});

@@ -81,18 +81,21 @@ function isEncoded(route: Route): boolean {
   return (isConditional(route) || isList(route) || own.includes('Vary')) && !own.includes('Accept-Ranges');
 }
 
+const when = <T>(condition: boolean, ...members: T[]): T[] => (condition ? members : []);
+
 function answerHeaders(route: Route, status: number): ReplyHeader[] {
   const answer = route.answers[status === 304 ? 200 : status]!;
+  const isPaged = route.paged === true;
   return [
-    ...(isConditional(route) ? (['ETag'] as const) : []),
-    ...(isList(route) ? (['X-Sync-Through'] as const) : []),
-    ...(route.paged === true ? (['X-Sync-Restored'] as const) : []),
-    ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
-    ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
-    ...(status === 200 && isEncoded(route) ? (['Content-Encoding'] as const) : []),
+    ...when<ReplyHeader>(isConditional(route), 'ETag'),
+    ...when<ReplyHeader>(isList(route), 'X-Sync-Through'),
+    ...when<ReplyHeader>(isPaged, 'X-Sync-Restored'),
+    ...when<ReplyHeader>(isPaged && status === 200, 'Link'),
+    ...when<ReplyHeader>(isConditional(route) || isList(route), 'Cache-Control', 'Vary'),
+    ...when<ReplyHeader>(status === 200 && isEncoded(route), 'Content-Encoding'),
     // A 304 has no digest, because the one in the last 200 is still right.
     ...(answer.headers ?? []).filter((name) => status !== 304 || name !== 'X-Sync-Digest'),
-    ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
+    ...when<ReplyHeader>(route.method === 'POST', 'Idempotency-Replayed'),
     ...rate,
   ];
 }
@@ -101,19 +104,11 @@ const takesSince = (route: Route) => (route.query ?? []).some(({ name }) => name
 
 function queryParameter(parameter: Parameter, isPolled: boolean): OpenApiParameter {
   const { name, schema, isList: takesList, max, withSince } = parameter;
-  const description =
-    isPolled && withSince !== undefined
-      ? `${parameter.description} ${withSince.is} with since: ${withSince.why}.`
-      : parameter.description;
-  if (!takesList) return { name, in: 'query', description, schema };
-  return {
-    name,
-    in: 'query',
-    description,
-    style: 'form',
-    explode: false,
-    schema: { type: 'array', items: schema, ...(max === undefined ? {} : { maxItems: max }) },
-  };
+  const safety = isPolled && withSince !== undefined ? ` ${withSince.is} with since: ${withSince.why}.` : '';
+  const shared = { name, in: 'query', description: parameter.description + safety };
+  if (!takesList) return { ...shared, schema };
+  const limit = max === undefined ? {} : { maxItems: max };
+  return { ...shared, style: 'form', explode: false, schema: { type: 'array', items: schema, ...limit } };
 }
 
 const pagingParameters: Record<string, OpenApiParameter> = {
@@ -136,27 +131,23 @@ const pagingParameters: Record<string, OpenApiParameter> = {
 const reference = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
 function parametersOf(route: Route): OpenApiOperation['parameters'] {
-  const isPost = route.method === 'POST';
-  return [
+  const all = [
     ...Object.entries(route.params ?? {}).map(([name, rest]) => ({ name, in: 'path', required: true, ...rest })),
     ...(route.query ?? []).map((parameter) => queryParameter(parameter, takesSince(route))),
-    ...(route.paged === true ? Object.keys(pagingParameters).map(reference) : []),
-    ...(isConditional(route) ? [reference('If-None-Match')] : []),
-    ...(isEncoded(route) ? [reference('Accept-Encoding')] : []),
-    ...(route.answers[206] === undefined ? [] : [reference('Range')]),
-    ...(isPost ? [reference('Idempotency-Key')] : []),
+    ...when(route.paged === true, ...Object.keys(pagingParameters)).map(reference),
+    ...when(isConditional(route), reference('If-None-Match')),
+    ...when(isEncoded(route), reference('Accept-Encoding')),
+    ...when(route.answers[206] !== undefined, reference('Range')),
+    ...when(route.method === 'POST', reference('Idempotency-Key')),
   ];
+  return all.length === 0 ? undefined : all;
 }
 
 function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
   const waits = refusals.some(({ code }) => code === 'idempotency_conflict');
   return {
     description: `${reasons[status]} Code: ${refusals.map(({ code }) => `\`${code}\``).join(', ')}.`,
-    headers: headers([
-      ...(waits ? (['Retry-After'] as const) : []),
-      'Cache-Control',
-      ...(refusalHeaders[status] ?? rate),
-    ]),
+    headers: headers([...when(waits, 'Retry-After' as const), 'Cache-Control', ...(refusalHeaders[status] ?? rate)]),
     content: errorContent(refusals),
   };
 }
@@ -186,22 +177,17 @@ const refusedHead = 'RefusedWithoutBody';
 
 /** HEAD of a path with GET: the same headers without a body. */
 function headOf(route: Route): OpenApiOperation {
-  const statuses = [...Object.keys(route.answers).map(Number), ...(isConditional(route) ? [304] : [])];
-  const answers = statuses
-    .filter((status) => status !== 206)
-    .map((status) => [
-      status,
-      {
-        description: status === 304 ? 'Nothing has changed.' : 'The headers of GET.',
-        headers: headers(answerHeaders(route, status)),
-      },
-    ]);
-  const parameters = parametersOf({ ...route, answers: { 200: route.answers[200]! } })!;
+  const statuses = [...Object.keys(route.answers).map(Number), ...when(isConditional(route), 304)];
+  const answerOf = (status: number) => ({
+    description: status === 304 ? 'Nothing has changed.' : 'The headers of GET.',
+    headers: headers(answerHeaders(route, status)),
+  });
+  const answers = statuses.filter((status) => status !== 206).map((status) => [status, answerOf(status)]);
   return {
     operationId: `${route.id}Head`,
     tags: [route.tag],
     summary: `${route.summary}: headers alone`,
-    ...(parameters.length === 0 ? {} : { parameters }),
+    parameters: parametersOf({ ...route, answers: { 200: route.answers[200]! } }),
     responses: {
       ...Object.fromEntries(answers),
       '4XX': { $ref: `#/components/responses/${refusedHead}` },
@@ -212,18 +198,10 @@ function headOf(route: Route): OpenApiOperation {
 
 function successReply(route: Route, status: number, components: Components): OpenApiReply {
   const { description, schema, type = 'application/json', example } = route.answers[status]!;
-  const shown = headers(answerHeaders(route, status));
-  if (schema === undefined && type === 'application/json') return { description, headers: shown };
-  return {
-    description,
-    headers: shown,
-    content: {
-      [type]:
-        schema === undefined
-          ? { schema: { type: 'string', format: 'binary' } }
-          : { schema: components.show(schema), example },
-    },
-  };
+  const answer = { description, headers: headers(answerHeaders(route, status)) };
+  if (schema !== undefined) return { ...answer, content: { [type]: { schema: components.show(schema), example } } };
+  if (type === 'application/json') return answer;
+  return { ...answer, content: { [type]: { schema: { type: 'string', format: 'binary' } } } };
 }
 
 function operationOf(
@@ -233,12 +211,8 @@ function operationOf(
 ): OpenApiOperation {
   const responses: OpenApiOperation['responses'] = {};
   for (const status of Object.keys(route.answers)) responses[status] = successReply(route, Number(status), components);
-  if (isConditional(route)) {
-    responses[304] = {
-      description: 'Nothing has changed since the reply whose ETag was sent. No body.',
-      headers: headers(answerHeaders(route, 304)),
-    };
-  }
+  const unchanged = 'Nothing has changed since the reply whose ETag was sent. No body.';
+  if (isConditional(route)) responses[304] = { description: unchanged, headers: headers(answerHeaders(route, 304)) };
   const byStatus = Map.groupBy(refusalsOf(route), (refusal) => refusal.status);
   for (const [status, refusals] of byStatus) {
     const name = shared[status];
@@ -250,21 +224,17 @@ function operationOf(
   }
   sharedReplies.Otherwise ??= otherwise();
   responses.default = { $ref: '#/components/responses/Otherwise' };
-  const parameters = parametersOf(route)!;
+  const example = route.bodyExample;
   return {
     operationId: route.id,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true as const,
-            content: { 'application/json': { schema: components.show(route.body), example: route.bodyExample } },
-          },
-        }),
+    description: route.description,
+    parameters: parametersOf(route),
+    requestBody:
+      route.body === undefined
+        ? undefined
+        : { required: true, content: { 'application/json': { schema: components.show(route.body), example } } },
     responses,
   };
 }

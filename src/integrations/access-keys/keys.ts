@@ -106,12 +106,8 @@ export async function isSuspended(
   { keyId, secret, address }: { keyId: string; secret: string; address: string | null },
   nowMs: number,
 ): Promise<boolean> {
-  const [key] = await tx.query<{ organisation_id: number }>(belongsTo, [
-    keyId,
-    hashSecret(secret),
-    new Date(nowMs),
-    address,
-  ]);
+  const values = [keyId, hashSecret(secret), new Date(nowMs), address];
+  const [key] = await tx.query<{ organisation_id: number }>(belongsTo, values);
   return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 
@@ -126,19 +122,15 @@ type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescr
     /** Set by a form that may be sent twice for one key. */
     keyId?: string;
     replaces?: string;
-    random?: Random;
   };
 
 /** The ID of a key from 12 bytes. */
-export function keyIdFrom(bytes: Buffer): string {
-  return `ARSK${base62(bytes, 16).toUpperCase()}`;
-}
+export const keyIdFrom = (bytes: Buffer) => `ARSK${base62(bytes, 16).toUpperCase()}`;
 
 /** Makes a key pair. The secret is returned only here; the database has its hash. */
 export async function createKey(work: UnitOfWork, organisationId: number, input: NewKey): Promise<KeyPair> {
-  const random = input.random ?? work.random;
-  const keyId = input.keyId ?? keyIdFrom(random.bytes(12));
-  const secret = makeSecret(random, input.kind);
+  const keyId = input.keyId ?? keyIdFrom(work.random.bytes(12));
+  const secret = makeSecret(work.random, input.kind);
   const some = (values: readonly string[] | undefined) => (values === undefined || values.length === 0 ? null : values);
   await work.tx.query(insert, [
     keyId,
@@ -158,22 +150,17 @@ export async function createKey(work: UnitOfWork, organisationId: number, input:
   return { access_key_id: keyId, secret_access_key: secret };
 }
 
-export function listKeys(tx: Tx, organisationId: number): Promise<AccessKey[]> {
-  return tx.query<AccessKey>(list, [organisationId]);
-}
+export const listKeys = (tx: Tx, organisationId: number) => tx.query<AccessKey>(list, [organisationId]);
 
 /** The labels of all keys, also of revoked ones. */
-export function labelsOfKeys(tx: Tx, organisationId: number): Promise<Pick<AccessKey, 'key_id' | 'label'>[]> {
-  return tx.query(labels, [organisationId]);
-}
+export const labelsOfKeys = (tx: Tx, organisationId: number) =>
+  tx.query<Pick<AccessKey, 'key_id' | 'label'>>(labels, [organisationId]);
 
 export async function findKey(tx: Tx, organisationId: number, keyId: string): Promise<AccessKey | undefined> {
   return (await tx.query<AccessKey>(one, [organisationId, keyId]))[0];
 }
 
-export type KeyStatus = 'active' | 'expired' | 'revoked';
-
-export function statusOf(key: AccessKey, nowMs: number): KeyStatus {
+export function statusOf(key: AccessKey, nowMs: number) {
   if (key.revoked_at !== null) return 'revoked';
   return key.expires_at !== null && key.expires_at.getTime() <= nowMs ? 'expired' : 'active';
 }

@@ -49,9 +49,8 @@ const closed: Record<Exclude<LinkStatus, 'open'>, string> = {
 };
 
 /** The first call with a new key, to paste into a terminal. */
-export function testLine(baseUrl: string, pair: KeyPair): string {
-  return `curl -sS -H 'X-Access-Key-Id: ${pair.access_key_id}' -H 'X-Secret-Access-Key: ${pair.secret_access_key}' ${baseUrl}${apiBase}/health`;
-}
+export const testLine = (baseUrl: string, pair: KeyPair) =>
+  `curl -sS -H 'X-Access-Key-Id: ${pair.access_key_id}' -H 'X-Secret-Access-Key: ${pair.secret_access_key}' ${baseUrl}${apiBase}/health`;
 
 async function offer(app: App, link: KeyLink): Promise<string> {
   const { organisation_id: organisationId, description } = link;
@@ -85,9 +84,7 @@ function made(app: App, pair: KeyPair): string {
   );
 }
 
-function send(reply: FastifyReply, status: number, body: string): FastifyReply {
-  return reply.code(status).headers(headers).send(body);
-}
+const send = (reply: FastifyReply, status: number, body: string) => reply.code(status).headers(headers).send(body);
 
 function sendUnknown(reply: FastifyReply): FastifyReply {
   const advice = html`<p>Check that you have opened the whole link, just as it was sent to you.</p>`;

@@ -78,13 +78,11 @@ export async function offerKey(
   return linkId;
 }
 
-export function linkUrl(baseUrl: string, secrets: Secrets, organisationId: number, linkId: string): string {
-  return baseUrl + linkPath(secrets, organisationId, linkId);
-}
+const linkPath = (secrets: Secrets, organisationId: number, linkId: string) =>
+  `/setup/${linkToken(secrets, 'key_link', organisationId, linkId)}` as const;
 
-function linkPath(secrets: Secrets, organisationId: number, linkId: string): `/${string}` {
-  return `/setup/${linkToken(secrets, 'key_link', organisationId, linkId)}`;
-}
+export const linkUrl = (baseUrl: string, secrets: Secrets, organisationId: number, linkId: string) =>
+  baseUrl + linkPath(secrets, organisationId, linkId);
 
 const causeOf = (linkId: string) => `key_link ${linkId}`;
 

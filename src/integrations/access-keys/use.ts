@@ -64,6 +64,5 @@ const ofKey = statement('key_use.of_key')`
 export type StoredUse = { network: string; client: string; first_at: Date; last_at: Date };
 
 /** The networks and clients of a key's uses, the latest first. */
-export function usesOf(tx: Tx, organisationId: number, keyId: string): Promise<StoredUse[]> {
-  return tx.query<StoredUse>(ofKey, [organisationId, keyId]);
-}
+export const usesOf = (tx: Tx, organisationId: number, keyId: string) =>
+  tx.query<StoredUse>(ofKey, [organisationId, keyId]);

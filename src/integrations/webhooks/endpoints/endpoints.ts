@@ -61,9 +61,7 @@ const rotate = statement('webhook.rotate')`
    ${one} returning ${columns}`;
 const remove = statement('webhook.remove', `delete from webhook_endpoint ${one} returning endpoint_id`);
 
-export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
-  return tx.query<EndpointRow>(list, [organisationId]);
-}
+export const listEndpoints = (tx: Tx, organisationId: number) => tx.query<EndpointRow>(list, [organisationId]);
 
 export async function findEndpoint(
   tx: Tx,
@@ -140,25 +138,15 @@ export async function editEndpoint(
  * Pauses an endpoint. Its deliveries wait, and new ones are added. Attempts under way are not broken off.
  * @returns undefined when the organisation has no such endpoint, or the endpoint is disabled
  */
-export function pauseEndpoint(
-  work: UnitOfWork,
-  organisationId: number,
-  endpointId: string,
-): Promise<EndpointRow | undefined> {
-  return change(work, pause, [organisationId, endpointId, new Date(work.nowMs)]);
-}
+export const pauseEndpoint = (work: UnitOfWork, organisationId: number, endpointId: string) =>
+  change(work, pause, [organisationId, endpointId, new Date(work.nowMs)]);
 
 /**
  * Resumes a paused or disabled endpoint and its waiting deliveries. Its failures are counted from zero.
  * @returns undefined when the organisation has no such endpoint
  */
-export function resumeEndpoint(
-  work: UnitOfWork,
-  organisationId: number,
-  endpointId: string,
-): Promise<EndpointRow | undefined> {
-  return change(work, resume, [organisationId, endpointId, new Date(work.nowMs)]);
-}
+export const resumeEndpoint = (work: UnitOfWork, organisationId: number, endpointId: string) =>
+  change(work, resume, [organisationId, endpointId, new Date(work.nowMs)]);
 
 /**
  * Removes an endpoint. Its deliveries are no longer sent or listed. Retention deletes their rows later.

@@ -34,13 +34,10 @@ const takeNew = statement('notice.take_new')`
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
 
 /** The newest first. */
-export function latestNotices(tx: Tx, organisationId: number, since: Date, max: number): Promise<Notice[]> {
-  return tx.query<Notice>(latest, [organisationId, since, max]);
-}
+export const latestNotices = (tx: Tx, organisationId: number, since: Date, max: number) =>
+  tx.query<Notice>(latest, [organisationId, since, max]);
 
-export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
-  await tx.query(prune, [before]);
-}
+export const pruneNotices = (tx: Tx, before: Date) => tx.query(prune, [before]);
 
 /** When a mail server is first set, older notices are not sent. */
 const newsMs = 24 * 3600_000;
