@@ -1,5 +1,5 @@
 import type { App } from '../../src/platform/app.ts';
-import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
+import { learnerJson, storedColumns } from '../../src/records/results/body.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
@@ -68,7 +68,7 @@ async function complete(work: UnitOfWork, { id, learners }: Writers): Promise<vo
         assessed_at: content.assessed_at_us,
         learner: learnerJson(learner.ref, learner.full_name),
         report_sha256: null,
-        ...storedTexts(content),
+        ...storedColumns(content),
       },
     ],
     { events: true },

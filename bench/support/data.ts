@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { App } from '../../src/platform/app.ts';
 import { importRecords } from '../../src/records/import/import.ts';
-import { emptyMemory } from '../../src/records/import/learner-cache.ts';
+import { emptyLearnerCache } from '../../src/records/import/learner-cache.ts';
 import type { ReadyRecord } from '../../src/records/import/record.ts';
 import { readyRecord } from '../../src/records/import/record.ts';
 import { lockFeed } from '../../src/feed/position.ts';
@@ -93,7 +93,7 @@ export async function fillOrganisation(app: App, n: number): Promise<Organisatio
   // A large batch changes each cell of the digest fewer times, and nobody waits for its lock here.
   const batch = 10_000;
   let nextAnalyze = batch;
-  const memory = emptyMemory();
+  const memory = emptyLearnerCache();
   let stored: Promise<unknown> = Promise.resolve();
   for (let from = 0; from < n; from += batch) {
     const records: ReadyRecord[] = [];

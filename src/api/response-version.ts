@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../records/results/body.ts';
+import { assessmentJson, learnerJson, scopeExitJson, storedColumns, tombstoneJson } from '../records/results/body.ts';
 import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { groupPayload } from '../organisations/groups/schema.ts';
 import type { Route } from './http/route.ts';
@@ -10,7 +10,7 @@ const position = 1_767_225_600_123_456;
 
 /** A sample of each payload that is spliced from stored text. OpenAPI does not show how the text is spliced. */
 export function payloadSamples(): string[] {
-  const { body } = storedTexts({
+  const { body } = storedColumns({
     assessed_at_us: position,
     subject: 'maths',
     framework: 'F',

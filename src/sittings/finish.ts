@@ -1,6 +1,6 @@
 import type { App } from '../platform/app.ts';
 import type { ResultContent } from '../records/results/body.ts';
-import { learnerJson, storedTexts } from '../records/results/body.ts';
+import { learnerJson, storedColumns } from '../records/results/body.ts';
 import { recordAssessments } from '../records/results/record.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { feedQueue, withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
@@ -111,7 +111,7 @@ async function complete(
     framework: frameworkOf(sitting.subject, result.published.rqf_level),
     ...publishedResult(result),
   };
-  const texts = storedTexts(content);
+  const texts = storedColumns(content);
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, course);
   return withUnitOfWork(app, feedQueue(organisationId), async (work) => {

@@ -9,7 +9,7 @@ import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts
 import { verifyDigest } from '../../src/feed/digest-repair.ts';
 import { orderMoves } from '../../src/organisations/groups/runs.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
-import { beginImport, importRuns, keepImport, tryImport } from '../../src/records/import/run.ts';
+import { beginImport, importRuns, keepImport, dryRunImport } from '../../src/records/import/run.ts';
 import { checkRows } from '../../src/sittings/invitations/runs/check.ts';
 import { contextOf } from '../../src/sittings/invitations/runs/context.ts';
 import { beginRun, draftRun, invitationRuns } from '../../src/sittings/invitations/runs/run.ts';
@@ -195,7 +195,7 @@ suite('cut off in the middle of a race', () => {
         (who) => `${who},31/01/2026 09:30,maths,F,Level 1,2,false`,
       );
       const file = Buffer.from([head, ...lines].join('\n'));
-      const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, file, 'uk');
+      const trial = await dryRunImport(app, { organisationId: org.id, publicId: org.publicId }, file, 'uk');
       const runId = app.random.uuid();
       await inFeed(org.id, async (work) => {
         await keepImport(work, org.id, { runId, by: 'operator', dates: 'uk', events: true, trial });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { amendAssessment } from '../../src/records/results/amend.ts';
 import { withdrawAssessment } from '../../src/governance/erasure/withdraw.ts';
 import type { ResultContent } from '../../src/records/results/body.ts';
-import { learnerJson, storedTexts } from '../../src/records/results/body.ts';
+import { learnerJson, storedColumns } from '../../src/records/results/body.ts';
 import { levels } from '../../src/records/results/facet.ts';
 import { recordAssessments } from '../../src/records/results/record.ts';
 import type { Amendment } from '../../src/records/results/result-fields.ts';
@@ -69,7 +69,7 @@ export async function recordResults(
       assessed_at: content.assessed_at_us,
       learner: learnerJson(learner.ref, learner.full_name),
       report_sha256: null,
-      ...storedTexts(content),
+      ...storedColumns(content),
     };
   });
   await recordAssessments(work, feed, rows, options);

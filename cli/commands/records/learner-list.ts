@@ -3,7 +3,7 @@ import { limits } from '../../../src/platform/config/limits.ts';
 import { readAccessLog } from '../../../src/governance/access-log/access-log.ts';
 import { isStorableText } from '../../../src/platform/validation/personal-data.ts';
 import type { LearnerPage } from '../../../src/records/directory/browse.ts';
-import { browseLearners, learnerSorts, looked, placements } from '../../../src/records/directory/browse.ts';
+import { browseLearners, learnerSorts, maxScanned, placements } from '../../../src/records/directory/browse.ts';
 import { invitationStates } from '../../../src/records/directory/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../../../src/records/directory/learner-page.ts';
 import { keepApart, listAlike, listWithoutRef } from '../../../src/governance/deduplication/matching.ts';
@@ -20,12 +20,12 @@ import { pick, tableOf } from '../../kit/table.ts';
 const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
 
 /** Says that there may be more learners. */
-function moreWords({ extent, passed }: LearnerPage, next: string | null): string {
+function moreWords({ extent, scanned }: LearnerPage, next: string | null): string {
   const some =
     extent === 'some'
-      ? `\nMore than ${looked} are called like that, and these are some of them: give more of the name.`
+      ? `\nMore than ${maxScanned} are called like that, and these are some of them: give more of the name.`
       : '';
-  const far = extent === 'looked' ? `; ${passed} learners were looked through for this page` : '';
+  const far = extent === 'looked' ? `; ${scanned} learners were looked through for this page` : '';
   return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
 }
 
@@ -104,7 +104,7 @@ export const listCommands: Command[] = [
       for (const [name, value] of Object.entries(logged)) if (value != null) query.set(name, String(value));
       await note(query.size === 0 ? 'learners' : `learners: ${query.toString()}`);
       return {
-        json: { data, next, extent: page.extent, looked_through: page.passed },
+        json: { data, next, extent: page.extent, looked_through: page.scanned },
         text: `${tableOf(data, ['learner_id', 'ref', ['name', 'full_name'], 'invitation', 'last_assessed_at'])}${moreWords(page, next)}`,
       };
     },

@@ -1,6 +1,6 @@
 import type { App } from '../../../src/platform/app.ts';
 import { exportedResults, resultColumns, sheetFile } from '../../../src/records/results/lists/export.ts';
-import type { Look, ResultFilter } from '../../../src/records/results/lists/browse-statements.ts';
+import type { ResultQuery, ResultFilter } from '../../../src/records/results/lists/browse-statements.ts';
 import { resultSorts } from '../../../src/records/results/lists/browse-statements.ts';
 import { fundingFilter, fundingLists } from '../../../src/web/console/results/funding-lists.ts';
 import { readFilter, filterNames } from '../../../src/web/console/results/filter.ts';
@@ -133,7 +133,7 @@ export const listResults: Command = organisationCommand({
     const filter = filterOf(query, zone);
     const funding = list === null ? null : { below: list.below, startUs: startOf(options.start, zone) };
     const narrowed = list === null ? filter : fundingFilter(filter, list);
-    const look: Look = { organisationId, filter: narrowed, sort: by, descending, after: null, limit: 1 };
+    const look: ResultQuery = { organisationId, filter: narrowed, sort: by, descending, after: null, limit: 1 };
     const what = list === null ? 'results' : list.title;
     return writeSheet(app, call, organisation, {
       ...where,

@@ -1,4 +1,4 @@
-import { passResults, passReviews, replaceLearnerJson } from '../../records/results/results.ts';
+import { transferResults, transferReviews, replaceLearnerJson } from '../../records/results/results.ts';
 import { learnerJson } from '../../records/results/body.ts';
 import { passCases } from '../subject-requests/subject-requests.ts';
 import type { Tx } from '../../platform/db/database.ts';
@@ -13,9 +13,9 @@ import { lockInvitationsOf, reassignInvitations } from '../../sittings/invitatio
 import { cancelLettersTo } from '../../sittings/invitations/email-templates.ts';
 import {
   absorbLearner,
-  findWholeLearners,
+  findLearnerContacts,
   keepAlias,
-  passAliases,
+  transferAliases,
   recordChange,
 } from '../../records/learners/learners.ts';
 import { moveAccessLog } from '../access-log/access-log.ts';
@@ -76,7 +76,7 @@ export async function mergeLearners(
   const feed = await lockFeed(work, organisationId);
   const { tx } = work;
   if (from === into) throw new MergeRefused(sameLearner);
-  const learners = await findWholeLearners(tx, organisationId, [from, into]);
+  const learners = await findLearnerContacts(tx, organisationId, [from, into]);
   const lost = learners.find((one) => one.learner_id === from && one.full_name !== '');
   const survivor = learners.find((one) => one.learner_id === into && one.full_name !== '');
   if (lost === undefined || survivor === undefined) throw new ApiError('not_found');
@@ -94,14 +94,14 @@ export async function mergeLearners(
   await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
   const invitations = await reassignInvitations(tx, organisationId, from, into);
   const sittings = await reassignSittings(tx, organisationId, from, into);
-  const results = await passResults(work, feed, from, into);
-  await passReviews(tx, organisationId, from, into);
+  const results = await transferResults(work, feed, from, into);
+  await transferReviews(tx, organisationId, from, into);
   await passDistinct(tx, organisationId, from, into);
   await passHolds(tx, organisationId, from, into);
   await passCases(tx, organisationId, from, into);
   await moveAccessLog(tx, organisationId, from, into);
   const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
-  await passAliases(tx, organisationId, from, into);
+  await transferAliases(tx, organisationId, from, into);
   await forgetLearners(work, feed, [from]);
   if (lost.ref !== null && survivor.ref !== null) await keepAlias(work, organisationId, into, lost.ref);
   await absorbLearner(work, organisationId, { from: lost, to: survivor });

@@ -8,10 +8,10 @@ import { findOpenInvitations, withdrawInvitations } from '../../sittings/invitat
 import { limits } from '../../platform/config/limits.ts';
 import {
   redactLearners,
-  findLeaving,
+  findDueRemovalChecks,
   findLearnersByIds,
-  lookAgainAt,
-  stopLooking,
+  scheduleRemovalCheck,
+  cancelRemovalCheck,
 } from '../../records/learners/learners.ts';
 import { redactSittingOfResult, redactSittingsOfLearners, hasOpenSitting } from '../../sittings/sittings.ts';
 
@@ -57,7 +57,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
     learner.ref === null &&
     (await findLearnerAssessments(tx, organisationId, learnerId)).length === 0;
   if (!nameless) {
-    await stopLooking(tx, organisationId, learnerId);
+    await cancelRemovalCheck(tx, organisationId, learnerId);
     return false;
   }
   const held = (await holdOn(tx, organisationId, learnerId, new Date(work.nowMs))) !== undefined;
@@ -65,7 +65,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
     held ||
     (await findOpenInvitations(tx, organisationId, [learnerId], new Date(work.nowMs))).length > 0 ||
     (await hasOpenSitting(tx, organisationId, learnerId));
-  if (awaited) await lookAgainAt(tx, organisationId, learnerId, new Date(work.nowMs + limits.leavingLookMs));
+  if (awaited) await scheduleRemovalCheck(tx, organisationId, learnerId, new Date(work.nowMs + limits.leavingLookMs));
   else await forgetLearners(work, feed, [learnerId]);
   return !awaited;
 }
@@ -73,7 +73,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
 /** @returns how many learners have become tombstones */
 export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
-  const due = await findLeaving(app.db, new Date(app.clock.nowMs()));
+  const due = await findDueRemovalChecks(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'learner.leaving_failed', async ({ organisation_id, learner_id }) => {
     const gone = await withUnitOfWork(app, feedQueue(organisation_id), async (work) => {
       const feed = await lockFeed(work, organisation_id);

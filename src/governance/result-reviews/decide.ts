@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { replaceContents } from '../../records/results/amend.ts';
 import { findLive, findReviews, type Review } from '../../records/results/results.ts';
-import { contentOf, storedTexts } from '../../records/results/body.ts';
+import { contentOf, storedColumns } from '../../records/results/body.ts';
 import { decideReview } from '../../records/results/reviews.ts';
 import type { StoredAssessment } from '../../records/results/store.ts';
 import { formatMs } from '../../platform/time/clock.ts';
@@ -93,7 +93,7 @@ export async function confirmResult(
   const { feed, row, waiting } = found;
   if (waiting === null) return 'nothing_waits';
   const { actor, reason, answer } = decision;
-  const { body } = storedTexts({ ...contentOf(row.body, row.assessed_at), reviewed_at: formatMs(work.nowMs) });
+  const { body } = storedColumns({ ...contentOf(row.body, row.assessed_at), reviewed_at: formatMs(work.nowMs) });
   await replaceContents(work, feed, { actor, reason: reason ?? confirmed }, [{ ...row, body, before: row.body }]);
   await decideReview(work, organisationId, assessmentId, { outcome: 'confirmed', by: actor, answer });
   return null;

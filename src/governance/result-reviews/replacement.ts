@@ -1,6 +1,6 @@
 import type { App } from '../../platform/app.ts';
 import { findLive } from '../../records/results/results.ts';
-import { contentOf, storedTexts } from '../../records/results/body.ts';
+import { contentOf, storedColumns } from '../../records/results/body.ts';
 import type { NewAssessment, StoredAssessment } from '../../records/results/store.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { type Edition, renderReplacement } from '../../records/evidence/evidence.ts';
@@ -50,7 +50,7 @@ export async function prepareReplacement(
     from: placementsOf(before.subject).get(before.working_level ?? ''),
     to: placement,
   });
-  const texts = storedTexts({
+  const texts = storedColumns({
     ...before,
     ...level,
     ...(judged === null ? {} : { domains: publishedDomains(judged.domains) }),

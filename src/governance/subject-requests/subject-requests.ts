@@ -2,7 +2,7 @@ import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { isHeld } from '../legal-holds/holds.ts';
-import { findPresentLearner, wasErased } from '../../records/learners/learners.ts';
+import { findPresentLearner, isErased } from '../../records/learners/learners.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisations/zone.ts';
 
@@ -229,7 +229,7 @@ export async function takeStep(
 }
 
 export async function isOfErased(tx: Tx, organisationId: number, one: Pick<Case, 'learner_id'>): Promise<boolean> {
-  return one.learner_id !== null && wasErased(tx, organisationId, one.learner_id);
+  return one.learner_id !== null && isErased(tx, organisationId, one.learner_id);
 }
 
 export async function findCase(tx: Tx, organisationId: number, caseId: string): Promise<Case | undefined> {

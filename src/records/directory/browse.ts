@@ -39,7 +39,7 @@ export type LearnerFilter = {
 };
 
 /** A page begins after a learner, ends before one, or is the first page. */
-export type LearnerPlace = { after: string } | { before: string } | null;
+export type LearnerPageStart = { after: string } | { before: string } | null;
 
 export type LearnerListed = {
   learner_id: string;
@@ -54,30 +54,30 @@ export type LearnerListed = {
 
 export type LearnerPage = {
   learners: LearnerListed[];
-  previous: LearnerPlace;
-  next: LearnerPlace;
+  previous: LearnerPageStart;
+  next: LearnerPageStart;
   /**
    * `whole`: the page is complete. `looked`: the page ended after a number of learners, and more may match. `some`: too
    * many learners match the search text, and the pages show a part of them.
    */
   extent: 'whole' | 'looked' | 'some';
   /** How many learners this page scanned, if more may match. */
-  passed: number;
+  scanned: number;
 };
 
 /**
  * A page scans at most this many learners, and a set of candidates has at most this many. Rare matches come from an index
  * of their own; a scan in the page's order soon meets frequent ones.
  */
-export const looked = 2000;
+export const maxScanned = 2000;
 /** Of a group with at most this many members, a page sorts the members. For larger groups it scans in its order. */
 const membersSorted = 3000;
 /** A scan of everybody checks membership one by one for this many. If the page is not full then, it reads members first. */
-const passedOver = 500;
+const maxCheckedOneByOne = 500;
 /** A set up to this size has its membership checked one by one. For a larger set, the members are read. */
-const checkedOneByOne = 500;
+const maxSetCheckedOneByOne = 500;
 /** Results read to see whether a placement has few learners. */
-const resultsRead = 2 * looked;
+const resultsRead = 2 * maxScanned;
 
 const textKey = {
   id: 'l.learner_id',
@@ -143,7 +143,7 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
     (_, n) => `(cardinality($4::uuid[]) <= ${n} or ${amongMembers(id, `$4[${n + 1}:${n + 1}]`)})`,
   ).join(' and ');
   if (source === 'members')
-    return `${rows(`($2::uuid[] is null or ${amongMembers(id, '$2')}) and ${isMember}`)} limit least($14::int4, ${looked})`;
+    return `${rows(`($2::uuid[] is null or ${amongMembers(id, '$2')}) and ${isMember}`)} limit least($14::int4, ${maxScanned})`;
   const isSeen = `${isVisibleLearner('l.learner_id', '$2')}
        and (cardinality($4::uuid[]) = 0 or cardinality($4) = (
          select count(*) from membership m
@@ -155,7 +155,7 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
          cross join lateral (${rows(`${id} = seen.learner_id`)} offset 0) l`;
   return `
     select l.* from ${next}
-     order by l.key${down}, l.learner_id${down} limit ${looked}`;
+     order by l.key${down}, l.learner_id${down} limit ${maxScanned}`;
 }
 
 /**
@@ -170,7 +170,7 @@ function pageStatement(by: LearnerSort, up: boolean, source: Source): Statement 
     met as materialized (select l.learner_id, l.n from seen l where ${conditions} limit $3)
     select learner_id, null as key, n from met
     union all
-    select learner_id, key::text, n from seen where n = ${looked} and (select count(*) from met) < $3
+    select learner_id, key::text, n from seen where n = ${maxScanned} and (select count(*) from met) < $3
      order by n, key nulls first`,
   );
 }
@@ -217,7 +217,7 @@ const membersOfBoth = few(
 );
 const invitedAs = few(
   'records.invited_as',
-  looked,
+  maxScanned,
   'select learner_id from invitation where organisation_id = $1 and status = $2',
 );
 const placedAt = few(
@@ -231,9 +231,9 @@ const placedAt = few(
 const matchingText = statement(
   'records.called_like',
   `
-  (select l.learner_id ${textKey.from} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${looked + 1})
+  (select l.learner_id ${textKey.from} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${maxScanned + 1})
   union all
-  (select l.learner_id ${textKey.from} and ${keys.ref.key} >= $3 and ${keys.ref.key} < $3 || '~' limit ${looked + 1})
+  (select l.learner_id ${textKey.from} and ${keys.ref.key} >= $3 and ${keys.ref.key} < $3 || '~' limit ${maxScanned + 1})
   union all
   (select l.learner_id ${textKey.from} and l.learner_id = $4::uuid)
   union all
@@ -299,9 +299,9 @@ async function candidatesFor(
       : tx.query<{ learner_id: string }>(matchingText, [organisationId, text, refOf(text), idOf(text), text]),
   ]);
   const sets = [members.set, invited, placed].filter((one) => one !== null);
-  const isPartial = matching.length > looked && sets.length === 0;
-  const isMatched = text !== null && (isPartial || matching.length <= looked);
-  if (isMatched) sets.push([...new Set(matching.slice(0, looked).map((row) => row.learner_id))]);
+  const isPartial = matching.length > maxScanned && sets.length === 0;
+  const isMatched = text !== null && (isPartial || matching.length <= maxScanned);
+  if (isMatched) sets.push([...new Set(matching.slice(0, maxScanned).map((row) => row.learner_id))]);
   return { set: inAll(sets), isPartial, isMatched, unchecked: members.unchecked };
 }
 
@@ -322,7 +322,7 @@ async function membersOfAll(tx: Tx, organisationId: number, memberships: readonl
   const [one, other] = [...large.slice(0, 1), ...small, ...large.slice(1)];
   const found = { set, unchecked: large };
   if (one === undefined || other === undefined || large.length === 0) return found;
-  if (set !== null && set.length <= checkedOneByOne) return found;
+  if (set !== null && set.length <= maxSetCheckedOneByOne) return found;
   const ofBoth = await collect(tx, membersOfBoth, [organisationId, one, other]);
   if (ofBoth === null) return found;
   return { set: inAll([ofBoth, ...collected]), unchecked: large.filter((each) => each !== one && each !== other) };
@@ -330,7 +330,7 @@ async function membersOfAll(tx: Tx, organisationId: number, memberships: readonl
 
 const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null);
 const refOf = (text: string): string | null => (isOpaqueRef(text) ? text.toLowerCase() : null);
-const learnerOf = (place: NonNullable<LearnerPlace>): string => ('after' in place ? place.after : place.before);
+const learnerOf = (place: NonNullable<LearnerPageStart>): string => ('after' in place ? place.after : place.before);
 
 /** A learner with its key in the page's order. */
 type Anchor = { key: string; learner_id: string };
@@ -346,7 +346,7 @@ async function scanPage(
   filter: LearnerFilter,
   { set, isMatched, unchecked }: Awaited<ReturnType<typeof candidatesFor>>,
   { by, up, anchor, limit, now }: Options & { by: LearnerSort; up: boolean; anchor: Anchor },
-): Promise<Scan & { passed: number }> {
+): Promise<Scan & { scanned: number }> {
   const { groupIds, subject, placement, state } = filter;
   const isNarrow = visibility !== null || groupIds.length > 0;
   const text = isMatched ? null : filter.text;
@@ -365,7 +365,7 @@ async function scanPage(
       text === null ? null : idOf(text),
       from.key,
       from.learner_id,
-      { all: isNarrow ? passedOver : looked, members: null, set }[source],
+      { all: isNarrow ? maxCheckedOneByOne : maxScanned, members: null, set }[source],
     ]);
     const isEnd = (row: (typeof rows)[number]): row is Anchor => row.key !== null;
     return { found: rows.filter((row) => !isEnd(row)), end: rows.find(isEnd) };
@@ -377,13 +377,13 @@ async function scanPage(
     source = 'members';
     ({ found, end } = await scan(source, anchor));
   }
-  let passed = 0;
+  let scanned = 0;
   // A page without a match scans once more, so that fewer pages are empty.
   if (found.length === 0 && end !== undefined) {
-    passed += looked;
+    scanned += maxScanned;
     ({ found, end } = await scan(source, end));
   }
-  return { found, end, passed: end === undefined ? passed : passed + looked };
+  return { found, end, scanned: end === undefined ? scanned : scanned + maxScanned };
 }
 
 /**
@@ -396,7 +396,7 @@ export async function browseLearners(
   visibility: Visibility,
   filter: LearnerFilter,
   order: { by: LearnerSort; descending: boolean },
-  place: LearnerPlace,
+  place: LearnerPageStart,
   options: Options,
 ): Promise<LearnerPage> {
   const { by, descending } = order;
@@ -410,7 +410,7 @@ export async function browseLearners(
   const up = descending === isBackwards;
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: highestId };
   const scanOptions = { by, up, anchor: anchor ?? start, limit, now };
-  const { found, end, passed } = await scanPage(tx, organisationId, visibility, filter, candidates, scanOptions);
+  const { found, end, scanned } = await scanPage(tx, organisationId, visibility, filter, candidates, scanOptions);
   // The learners before this page do not fill a page, so the first page shows them.
   if (isBackwards && found.length < limit && end === undefined)
     return browseLearners(tx, organisationId, visibility, filter, order, null, options);
@@ -423,9 +423,9 @@ export async function browseLearners(
     previous: before(isBackwards ? last : first),
     next: after(isBackwards ? (shown.at(-1) ?? anchor.learner_id) : last),
     extent: candidates.isPartial ? 'some' : end === undefined ? 'whole' : 'looked',
-    passed,
+    scanned,
   };
 }
 
-const before = (id: string | null): LearnerPlace => (id === null ? null : { before: id });
-const after = (id: string | null): LearnerPlace => (id === null ? null : { after: id });
+const before = (id: string | null): LearnerPageStart => (id === null ? null : { before: id });
+const after = (id: string | null): LearnerPageStart => (id === null ? null : { after: id });

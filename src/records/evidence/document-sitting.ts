@@ -142,7 +142,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
 }
 
 /** Warnings about how the answers came about, shown with the flags of the result. */
-export function signFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
+export function engagementFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
   if (sitting === undefined) return [];
   const { few_answers: few, fast, change } = sitting.signs ?? {};
   const findOut = 'Find out how the sitting was taken before the result is relied on.';

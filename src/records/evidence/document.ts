@@ -1,7 +1,7 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
 import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './content.ts';
-import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
+import { scaleOf, engagementFlags, sittingSections } from './document-sitting.ts';
 import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import {
   borderlineWords,
@@ -9,7 +9,7 @@ import {
   domainStatus,
   importedBorderlineWords,
   levelCodeWords,
-  lookAtIt,
+  reviewAdvice,
   plainText,
   provisionalText,
   reviewWords,
@@ -17,7 +17,7 @@ import {
 } from './wording.ts';
 
 export type { Block } from './content.ts';
-export type { EvidenceInput, EvidenceSigns, EvidenceSitting } from './input.ts';
+export type { EvidenceInput, EvidenceEngagementFlags, EvidenceSitting } from './input.ts';
 
 /** It rises when the same input would give other content. */
 const documentVersion = 3;
@@ -106,7 +106,7 @@ function placement(input: EvidenceInput): Block {
   const flags = [
     ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineText(input) }] : []),
     ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewText(input) }] : []),
-    ...signFlags(input.sitting),
+    ...engagementFlags(input.sitting),
   ];
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
 }
@@ -124,7 +124,7 @@ function reviewText({ sitting, reviewed_at }: EvidenceInput): string {
   if (sitting === undefined) return `Flagged where the result was made. ${reviewWords(isReviewed)}`;
   return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1
     ? reviewWords(isReviewed)
-    : `Flagged by an amendment; ${lookAtIt(isReviewed)}`;
+    : `Flagged by an amendment; ${reviewAdvice(isReviewed)}`;
 }
 
 function ladder(input: EvidenceInput): Block[] {

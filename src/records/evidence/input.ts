@@ -9,7 +9,7 @@ export type EvidenceDomain = {
 };
 
 /** Engagement flags: the result is less certain than its interval says. */
-export type EvidenceSigns = {
+export type EvidenceEngagementFlags = {
   /** Fewer questions were answered than a full sitting has. */
   few_answers?: { answered: number; min: number };
   /** Answers given faster than the question can be read, out of all answers. */
@@ -69,7 +69,7 @@ export type EvidenceSitting = {
   pauses?: { count: number; seconds: number };
   /** How often, and how long in total, the organisation was suspended during the sitting. */
   suspended?: { count: number; seconds: number };
-  signs?: EvidenceSigns;
+  signs?: EvidenceEngagementFlags;
   /** Item bank and engines, in print order. */
   versions: readonly { name: string; version: string }[];
   declaration: { text: string; at: string } | null;

@@ -70,8 +70,8 @@ const apartWords =
 const lookWords = 'someone who knows the learner should look at the result before it is relied on.';
 const lookedWords = 'a person at the provider has looked at the result since.';
 
-export const lookAtIt = (isReviewed: boolean): string => (isReviewed ? lookedWords : lookWords);
-export const reviewWords = (isReviewed: boolean): string => apartWords + lookAtIt(isReviewed);
+export const reviewAdvice = (isReviewed: boolean): string => (isReviewed ? lookedWords : lookWords);
+export const reviewWords = (isReviewed: boolean): string => apartWords + reviewAdvice(isReviewed);
 
 export function provisionalText(calibrationSd: number | undefined): string {
   const judged =

@@ -7,13 +7,13 @@ const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group']
 const addedTo = ['assessment_change', 'digest_cell'];
 
 /** Copies the rows that a batch can read or change. */
-export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void> };
+export type DryRun = { copyFor(records: readonly ReadyRecord[]): Promise<void> };
 
 /**
  * Hides the tables that an import writes behind temporary tables of the same names, for the rest of this unit of work,
  * which must be rolled back. An import then runs in the copies, and holds no lock that another writer could wait for.
  */
-export async function openRehearsal({ tx }: UnitOfWork, organisationId: number): Promise<Rehearsal> {
+export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Promise<DryRun> {
   await tx.query('set transaction isolation level repeatable read');
   // Generated columns cannot be copied. The database computes them again.
   const tables = await tx.query<{ schema: string; name: string; columns: string }>(
@@ -34,7 +34,7 @@ export async function openRehearsal({ tx }: UnitOfWork, organisationId: number):
   let batches = 0;
   let nextAnalyze = 1;
   return {
-    async takeIn(records) {
+    async copyFor(records) {
       const learners = await tx.query<{ learner_id: string }>(
         `with named as (
            select learner_id from "${schema}".learner where organisation_id = $1 and ref = any($2)

@@ -6,14 +6,14 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { damageOf } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Given, Line } from './lines.ts';
+import type { SourceLine, Line } from './lines.ts';
 import { openResults } from './lines.ts';
 import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
 import type { ImportOutcome } from './compare.ts';
 import { importRecords } from './import.ts';
-import { emptyMemory } from './learner-cache.ts';
-import { openRehearsal } from './dry-run.ts';
+import { emptyLearnerCache } from './learner-cache.ts';
+import { openDryRun } from './dry-run.ts';
 import type { Fault } from '../results/result-fields.ts';
 import { RecordRefused } from '../results/result-fields.ts';
 
@@ -40,7 +40,7 @@ export type ImportOptions = {
 };
 
 /** A record with its source, but without its parsed value, which would double the memory of a batch. */
-type Entry = { given: Given; record: ReadyRecord };
+type Entry = { line: SourceLine; record: ReadyRecord };
 
 /** Rolls back the transaction of a dry run. */
 class DryRunOver extends Error {}
@@ -53,7 +53,7 @@ class DryRunOver extends Error {}
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
   const { organisationId } = options;
   if (options.dryRun !== true) {
-    const memory = emptyMemory();
+    const memory = emptyLearnerCache();
     return importLines(app, input, options, (records) =>
       withUnitOfWork(app, feedQueue(organisationId), async (work) => {
         const outcomes = await importRecords(work, organisationId, records, { ...options, memory });
@@ -66,9 +66,9 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   try {
     // It takes no lock that another writer waits for, so it needs no queue.
     await withUnitOfWork(app, null, async (work) => {
-      const rehearsal = await openRehearsal(work, organisationId);
+      const rehearsal = await openDryRun(work, organisationId);
       counts = await importLines(app, input, options, async (records) => {
-        await rehearsal.takeIn(records);
+        await rehearsal.copyFor(records);
         return importRecords(work, organisationId, records, { ...options, events: false });
       });
       throw new DryRunOver();
@@ -108,26 +108,26 @@ async function* batchesOf(
   app: App,
   lines: AsyncIterable<Line>,
   options: ImportOptions,
-  reject: (given: Given, faults: Fault[]) => Promise<void>,
+  reject: (line: SourceLine, faults: Fault[]) => Promise<void>,
 ): AsyncGenerator<Entry[]> {
   let batch: Entry[] = [];
   let bytes = 0;
   let read = 0;
-  for await (const { line, given, value, faults, bytes: lineBytes } of lines) {
+  for await (const { line, source, value, faults, bytes: lineBytes } of lines) {
     if (options.signal?.aborted === true) break;
     // Reading never waits, so it lets the database's replies in now and then.
     if (++read % 16 === 0) await setImmediate();
     if (faults !== undefined) {
-      await reject({ line, given }, faults);
+      await reject({ line, source }, faults);
       continue;
     }
     try {
       const record = readyRecord(value, options.organisationPublicId, app.clock.nowMs(), options.dates);
       if (damageOf(record.fullName) !== null) options.onDamaged?.(line);
-      batch.push({ given: { line, given }, record });
+      batch.push({ line: { line, source }, record });
     } catch (error) {
       if (!(error instanceof RecordRefused)) throw error;
-      await reject({ line, given }, error.faults);
+      await reject({ line, source }, error.faults);
       continue;
     }
     bytes += lineBytes;
@@ -152,14 +152,14 @@ async function importLines(
   let analysing: Promise<unknown> = Promise.resolve();
   const file = await openResults(input, options.format);
 
-  const reject = async (given: Given, faults: Fault[]) => {
+  const reject = async (line: SourceLine, faults: Fault[]) => {
     counts.rejected++;
-    await options.onRejected({ line: given.line, faults, head: file.head, again: file.refused(given, faults) });
+    await options.onRejected({ line: line.line, faults, head: file.head, again: file.refused(line, faults) });
   };
   const commit = async (entries: Entry[]) => {
     const outcomes = await outcomesOf(entries.map((entry) => entry.record));
     for (const [i, outcome] of outcomes.entries()) {
-      if (outcome.outcome === 'rejected') await reject(entries[i]!.given, outcome.faults);
+      if (outcome.outcome === 'rejected') await reject(entries[i]!.line, outcome.faults);
       else counts[outcome.outcome]++;
     }
     if (++batches === nextAnalyze && options.dryRun !== true) {

@@ -10,17 +10,17 @@ import { learnerJson } from '../results/body.ts';
 import type { ImportOutcome, Stored, StoredById } from './compare.ts';
 import { anotherId, compare } from './compare.ts';
 import { distinctGroups, importGroups } from './groups.ts';
-import type { KnownLearner, KnownLearners, Memory } from './learner-cache.ts';
-import { findKnownLearners, learnerOf, ownLearnerId, rememberLearners } from './learner-cache.ts';
+import type { CachedLearner, CachedLearners, LearnerCache } from './learner-cache.ts';
+import { findExistingLearners, learnerOf, ownLearnerId, updateLearnerCache } from './learner-cache.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../results/result-fields.ts';
-import { recordAssessments, tellOfAssessments } from '../results/record.ts';
+import { recordAssessments, emitRecordedAssessments } from '../results/record.ts';
 import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored, recordChanges } from '../results/results.ts';
 import { importedAgain } from '../results/lists/history.ts';
 import { replaceContents } from '../results/amend.ts';
 
-type Options = { events: boolean; actor: string; memory?: Memory };
+type Options = { events: boolean; actor: string; memory?: LearnerCache };
 
 const withdrawn: Fault = {
   field: 'assessment_id',
@@ -66,12 +66,12 @@ export async function importRecords(
   // The connection runs statements in order, so this one reads after the lock is held.
   const finding = findStoredById(work, organisationId, input);
   const knowing = locking.then((feed) =>
-    findKnownLearners(work, organisationId, input, memory?.at === feed.found ? memory.byRef : undefined),
+    findExistingLearners(work, organisationId, input, memory?.at === feed.found ? memory.byRef : undefined),
   );
   const [feed, known, found] = await Promise.all([locking, knowing, finding]);
   const { records, stored } = await underTheirIds(work, organisationId, input, known, found);
   const isDistinct = new Set(records.map((record) => record.assessmentId)).size === records.length;
-  if (memory !== undefined) rememberLearners(work, feed, memory, isDistinct ? known : null);
+  if (memory !== undefined) updateLearnerCache(work, feed, memory, isDistinct ? known : null);
   if (isDistinct) return importDistinct(work, feed, records, { known, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = [...records.entries()];
@@ -83,7 +83,7 @@ export async function importRecords(
     waiting = waiting.filter((entry) => !isNow(entry));
     const together = entries.map(([, record]) => record);
     const state = {
-      known: await findKnownLearners(work, organisationId, together),
+      known: await findExistingLearners(work, organisationId, together),
       stored: await findStoredById(work, organisationId, together),
     };
     const done = await importDistinct(work, feed, together, state, { ...options, events: options.events && 'groups' });
@@ -94,7 +94,7 @@ export async function importRecords(
   // Later records may have amended a result or renamed its learner, so its event is emitted with the final content.
   if (options.events) {
     const imported = records.filter((_, i) => outcomes[i]!.outcome === 'imported');
-    await tellOfAssessments(
+    await emitRecordedAssessments(
       work,
       feed,
       imported.map((record) => record.assessmentId),
@@ -119,7 +119,7 @@ async function importDistinct(
   work: UnitOfWork,
   feed: Feed,
   records: ReadyRecord[],
-  { known, stored }: { known: KnownLearners; stored: StoredById },
+  { known, stored }: { known: CachedLearners; stored: StoredById },
   { events, actor }: { events: boolean | 'groups'; actor: string },
 ): Promise<ImportOutcome[]> {
   const outcomes = refuse(records, stored, known);
@@ -181,7 +181,7 @@ const newAssessment = (record: ReadyRecord, id: string, learnerId: string, json:
 });
 
 /** Checks records against what is stored. An acceptable record has the outcome null. */
-function refuse(records: ReadyRecord[], stored: StoredById, known: KnownLearners): (ImportOutcome | null)[] {
+function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
     const learner = learnerOf(known, record);
@@ -207,7 +207,7 @@ async function underTheirIds(
   work: UnitOfWork,
   organisationId: number,
   input: ReadyRecord[],
-  known: KnownLearners,
+  known: CachedLearners,
   stored: Map<string, Stored>,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
   const entries = input.map((record) => {
@@ -229,10 +229,10 @@ async function underTheirIds(
 }
 
 /** A record's IDs under its learner's other references, and under none if the learner may have come without one. */
-function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: KnownLearner): string[] {
+function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: CachedLearner): string[] {
   const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
   for (const ref of learner.former) if (ref !== learnerRef) refs.push(ref);
-  if (learner.ref !== null && (isOwnLearnerId(learner.learner_id) || learner.survivor)) refs.push(null);
+  if (learner.ref !== null && (isOwnLearnerId(learner.learner_id) || learner.isSurvivor)) refs.push(null);
   return refs.map(idUnder!);
 }
 
@@ -240,10 +240,10 @@ function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: KnownLear
  * Makes and renames the learners of records.
  * @returns for each record its learner's ID, current reference and payload JSON; and the new and the renamed learners
  */
-async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord[], known: KnownLearners) {
+async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord[], known: CachedLearners) {
   const { organisationId } = feed;
-  const made = new Map<string, KnownLearner>();
-  const formerNames = new Map<KnownLearner, string>();
+  const made = new Map<string, CachedLearner>();
+  const formerNames = new Map<CachedLearner, string>();
   const others = new Set<string>();
   for (const record of records) {
     const learner = learnerOf(known, record);
@@ -255,7 +255,7 @@ async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord
     let learner = learnerOf(known, record);
     if (learner === undefined) {
       const id = ref === null ? ownLearnerId(organisationId, assessmentId) : work.uuid();
-      learner = { learner_id: id, ref, full_name: fullName, former: [], survivor: false };
+      learner = { learner_id: id, ref, full_name: fullName, former: [], isSurvivor: false };
       made.set(id, learner);
       if (ref === null) known.byResult.set(assessmentId, learner);
       else known.byRef.set(ref, learner);

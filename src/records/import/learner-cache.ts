@@ -7,21 +7,23 @@ import { uuidOf } from '../../platform/crypto/random.ts';
 import type { ReadyRecord } from './record.ts';
 
 /** A learner that exists, or that the batch makes. */
-export type KnownLearner = LearnerName & {
+export type CachedLearner = LearnerName & {
   /** Previous references. */
   readonly former: readonly string[];
   /** Another learner was merged into this one. */
-  readonly survivor: boolean;
+  readonly isSurvivor: boolean;
 };
 
 /**
  * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. A learner with
  * several keys is one shared object.
  */
-export type KnownLearners = { byRef: Map<string, KnownLearner>; byResult: Map<string, KnownLearner> };
+export type CachedLearners = { byRef: Map<string, CachedLearner>; byResult: Map<string, CachedLearner> };
 
-export const learnerOf = (known: KnownLearners, { learnerRef, assessmentId }: ReadyRecord): KnownLearner | undefined =>
-  learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef);
+export const learnerOf = (
+  known: CachedLearners,
+  { learnerRef, assessmentId }: ReadyRecord,
+): CachedLearner | undefined => (learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef));
 
 /** The learner's ID for a result without a reference: each such result has its own learner, the same at every import. */
 export function ownLearnerId(organisationId: number, assessmentId: string): string {
@@ -32,14 +34,19 @@ export function ownLearnerId(organisationId: number, assessmentId: string): stri
  * Learners by reference from an import's earlier batches. The cache is valid while the feed is where the last batch left it,
  * because every change of a learner moves the feed (docs/decisions/0024).
  */
-export type Memory = { at: number | null; byRef: Map<string, KnownLearner> };
+export type LearnerCache = { at: number | null; byRef: Map<string, CachedLearner> };
 
-export const emptyMemory = (): Memory => ({ at: null, byRef: new Map() });
+export const emptyLearnerCache = (): LearnerCache => ({ at: null, byRef: new Map() });
 
 /** Caches a batch's learners once the unit of work is committed. Null clears the cache. */
-export function rememberLearners(work: UnitOfWork, feed: Feed, memory: Memory, known: KnownLearners | null): void {
+export function updateLearnerCache(
+  work: UnitOfWork,
+  feed: Feed,
+  memory: LearnerCache,
+  known: CachedLearners | null,
+): void {
   work.afterCommit(async () => {
-    const more = known?.byRef ?? new Map<string, KnownLearner>();
+    const more = known?.byRef ?? new Map<string, CachedLearner>();
     if (memory.at !== feed.found || known === null || memory.byRef.size + more.size > limits.importRemembered)
       memory.byRef.clear();
     for (const [ref, learner] of more) memory.byRef.set(ref, learner);
@@ -48,20 +55,20 @@ export function rememberLearners(work: UnitOfWork, feed: Feed, memory: Memory, k
 }
 
 /** Finds existing learners of records by current and previous references, and survivors of merges. */
-export async function findKnownLearners(
+export async function findExistingLearners(
   work: UnitOfWork,
   organisationId: number,
   records: ReadyRecord[],
-  remembered: ReadonlyMap<string, KnownLearner> = new Map(),
-): Promise<KnownLearners> {
-  const copies = new Map<string, KnownLearner>();
+  remembered: ReadonlyMap<string, CachedLearner> = new Map(),
+): Promise<CachedLearners> {
+  const copies = new Map<string, CachedLearner>();
   // A batch changes names in its own copies, because the cache must stay as it is until the commit.
-  const copyOf = (learner: KnownLearner): KnownLearner => {
+  const copyOf = (learner: CachedLearner): CachedLearner => {
     let copy = copies.get(learner.learner_id);
     if (copy === undefined) copies.set(learner.learner_id, (copy = { ...learner }));
     return copy;
   };
-  const known: KnownLearners = { byRef: new Map(), byResult: new Map() };
+  const known: CachedLearners = { byRef: new Map(), byResult: new Map() };
   const refs = new Set<string>();
   const own = new Map<string, string>();
   for (const { learnerRef, assessmentId } of records) {
@@ -81,12 +88,12 @@ export async function findKnownLearners(
       : await Promise.all([findAliases(work.tx, organisationId, ids), findSurvivors(work.tx, organisationId, ids)]);
   const formerOf = Map.groupBy(aliases, (alias) => alias.learner_id);
   const isSurvivor = new Set(survivors.map((row) => row.merged_into));
-  const whole = ({ learner_id, ref, full_name }: LearnerName): KnownLearner => ({
+  const whole = ({ learner_id, ref, full_name }: LearnerName): CachedLearner => ({
     learner_id,
     ref,
     full_name,
     former: formerOf.get(learner_id)?.map((alias) => alias.ref) ?? [],
-    survivor: isSurvivor.has(learner_id),
+    isSurvivor: isSurvivor.has(learner_id),
   });
   for (const row of byRefs) known.byRef.set(row.asked, copyOf(whole(row)));
   for (const row of byIds) known.byResult.set(own.get(row.asked)!, copyOf(whole(row)));

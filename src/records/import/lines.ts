@@ -17,17 +17,17 @@ import type { Fault } from '../results/result-fields.ts';
 import { sentenceOf } from '../results/result-fields.ts';
 
 /** The source of a record: cells of a CSV file or a text. It goes into the file of rejected records. */
-export type Given = { line: number; given: readonly string[] | string };
+export type SourceLine = { line: number; source: readonly string[] | string };
 
 /** One record of a file, with its first line and its length. With `faults` it could not be read. */
-export type Line = Given & { bytes: number; value: unknown; faults?: Fault[] };
+export type Line = SourceLine & { bytes: number; value: unknown; faults?: Fault[] };
 
 /** A file of results. `head` and `refused` write a file of rejected records, to be corrected and imported again. */
 export type ResultFile = {
   lines: AsyncGenerator<Line>;
   /** Valid once a line was read. */
   head(): Buffer;
-  refused(source: Given, faults: Fault[]): Buffer;
+  refused(source: SourceLine, faults: Fault[]): Buffer;
 };
 
 /** The columns of a CSV file. `domains`, `level_probabilities` and `groups` contain JSON. An empty cell is null. */
@@ -123,28 +123,28 @@ function readJson(text: string): { value: unknown; faults?: Fault[] } {
 function ndjsonRecord({ line, text, why }: TextLine): Line | null {
   if (why === undefined && text.trim() === '') return null;
   const bytes = text.length;
-  if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], given: text };
+  if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], source: text };
   const read = readJson(text);
   const { value } = read;
   // A line of a file of rejected records contains the source, corrected or not.
   if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
     if (typeof value.text !== 'string')
-      return { line, bytes, value: value.record, given: JSON.stringify(value.record ?? null) };
+      return { line, bytes, value: value.record, source: JSON.stringify(value.record ?? null) };
     const again = value.text.includes(lost) ? { value: null, faults: [unreadable.encoding] } : readJson(value.text);
-    return { line, bytes, ...again, given: value.text };
+    return { line, bytes, ...again, source: value.text };
   }
-  return { line, bytes, ...read, given: text };
+  return { line, bytes, ...read, source: text };
 }
 
 async function* ndjson(lines: AsyncIterable<TextLine[]>): AsyncGenerator<Line> {
   for await (const chunk of lines) yield* chunk.map(ndjsonRecord).filter((record) => record !== null);
 }
 
-function ndjsonRefused({ line, given }: Given, faults: Fault[]): Buffer {
-  const text = given as string;
+function ndjsonRefused({ line, source }: SourceLine, faults: Fault[]): Buffer {
+  const text = source as string;
   const { value } = readJson(text);
-  const source = isJsonObject(value) ? { record: value } : { text };
-  const json = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...source });
+  const content = isJsonObject(value) ? { record: value } : { text };
+  const json = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...content });
   return Buffer.from(`${json.replaceAll(lost, '\\ufffd')}\n`);
 }
 
@@ -245,19 +245,19 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       if (record.cells === null) {
         const looksLike = text.split(delimiter);
         // The line itself follows cells that are a guess, so that they are rejected again until a person corrects them.
-        const given =
+        const source =
           record.why === 'quotes'
             ? [...columns.map((_, i) => looksLike[i] ?? ''), ...looksLike.slice(columns.length), text]
             : withoutReason(cellsOf(text, delimiter) ?? looksLike);
-        yield { line, bytes, value: null, faults: [unreadable[record.why]], given };
+        yield { line, bytes, value: null, faults: [unreadable[record.why]], source };
         continue;
       }
-      const given = withoutReason(record.cells);
-      if (given.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], given };
+      const source = withoutReason(record.cells);
+      if (source.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], source };
       else {
         // Some programs omit empty cells at the end of a line.
-        const cells = new Map(columns.map((name, i) => [name, given[i] ?? '']));
-        yield { line, bytes, value: fromCells(cells), given };
+        const cells = new Map(columns.map((name, i) => [name, source[i] ?? '']));
+        yield { line, bytes, value: fromCells(cells), source };
       }
     }
   }
@@ -265,8 +265,8 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
   return {
     lines: records(),
     head: () => encoded(`${mark}${csvLine([...columns, reasonColumn], delimiter)}`),
-    refused({ given }, faults) {
-      const cells = given as readonly string[];
+    refused({ source }, faults) {
+      const cells = source as readonly string[];
       const padded = columns.map((_, i) => cells[i] ?? '');
       const reasons = inAscii(faults.map(ofColumn).map(sentenceOf).join('; '));
       // Surplus cells stay after the last column, so that the line is rejected again until it is corrected.

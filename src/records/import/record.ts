@@ -4,7 +4,7 @@ import { isJsonObject } from '../../platform/formats/json.ts';
 import { isNameOf, isStorableText } from '../../platform/validation/personal-data.ts';
 import { uuidOf, isUuid } from '../../platform/crypto/random.ts';
 import type { OptionalField } from '../results/body.ts';
-import { learnerJson, storedTexts } from '../results/body.ts';
+import { learnerJson, storedColumns } from '../results/body.ts';
 import { facetOf } from '../results/facet.ts';
 import type { ReviewFlag } from '../results/reviews.ts';
 import type { Fault, ImportRecord } from '../results/result-fields.ts';
@@ -180,7 +180,7 @@ export function readyRecord(input: unknown, namespace: string, nowMs: number, da
     groups: record.groups ?? [],
     learnerJson: learnerJson(ref, fullName),
     absent: optionalFields.filter((name) => record[name] === undefined),
-    ...storedTexts({
+    ...storedColumns({
       assessed_at_us: assessedAt,
       subject: record.subject,
       framework: record.framework,

@@ -9,8 +9,8 @@ import { lockFeed } from '../../feed/position.ts';
 import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
 import { added, jobsOf } from '../../feed/jobs/jobs.ts';
 import { findErasedSince, isSame } from '../learners/erased.ts';
-import type { Before } from '../learners/erasure-guard.ts';
-import { lookBefore } from '../learners/erasure-guard.ts';
+import type { ErasureGuard } from '../learners/erasure-guard.ts';
+import { openErasureGuard } from '../learners/erasure-guard.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
@@ -53,7 +53,7 @@ export const importRuns = jobsOf<Input, Progress>({
 });
 
 /** With `taken`, the line is imported although it has this fault. */
-export type LineFault = Fault & { line: number; taken?: true };
+export type LineFault = Fault & { line: number; isImported?: true };
 
 const insertRows = statement(
   'import_run.insert_rows',
@@ -83,8 +83,8 @@ const forget = statement(
 );
 
 /** The result of a dry run, with the lines to keep. */
-export type Trial = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty' | 'faults'> & {
-  before: Before;
+export type DryRunResult = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty' | 'faults'> & {
+  before: ErasureGuard;
   rows: { line: number; record: string }[];
 };
 
@@ -102,15 +102,15 @@ const damagedName = {
 };
 
 /** The maximum number of dry runs is running. */
-export class TrialsBusy extends Error {}
+export class DryRunsBusy extends Error {}
 
 const trials = new WeakMap<App, number>();
 
-/** Imports a file in a dry run, which writes nothing. @throws UnreadableFile, TrialsBusy */
-export async function tryImport(...input: Parameters<typeof dryRun>): Promise<Trial> {
+/** Imports a file in a dry run, which writes nothing. @throws UnreadableFile, DryRunsBusy */
+export async function dryRunImport(...input: Parameters<typeof dryRun>): Promise<DryRunResult> {
   const [app] = input;
   const others = trials.get(app) ?? 0;
-  if (others >= limits.importTrialsAtOnce) throw new TrialsBusy();
+  if (others >= limits.importTrialsAtOnce) throw new DryRunsBusy();
   trials.set(app, others + 1);
   try {
     return await dryRun(...input);
@@ -124,7 +124,7 @@ async function dryRun(
   organisation: { organisationId: number; publicId: string },
   bytes: Buffer,
   dates: Dates,
-): Promise<Trial> {
+): Promise<DryRunResult> {
   // An NDJSON file begins with an object.
   const format = /^(\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 200)) ? 'ndjson' : 'csv';
   let lines = 0;
@@ -134,7 +134,7 @@ async function dryRun(
   const faults: LineFault[] = [];
   const damaged: LineFault[] = [];
   const refused = new Set<number>();
-  const read: Trial['rows'] = [];
+  const read: DryRunResult['rows'] = [];
   const withoutRef: string[] = [];
   for await (const { line, value, faults: unreadable } of (await openResults(Readable.from([bytes]), format)).lines) {
     if (unreadable !== undefined) continue;
@@ -142,7 +142,7 @@ async function dryRun(
     const { ref, name } = learnerIn(value);
     if (ref === null && name !== null) withoutRef.push(name);
   }
-  const before = await lookBefore(app.db, organisation.organisationId, { names: withoutRef, emails: [] });
+  const before = await openErasureGuard(app.db, organisation.organisationId, { names: withoutRef, emails: [] });
   const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {
     organisationId: organisation.organisationId,
     organisationPublicId: organisation.publicId,
@@ -157,7 +157,7 @@ async function dryRun(
         faults.push(...one.faults.map((fault) => ({ ...fault, line: one.line })));
     },
     onDamaged: (line) => {
-      if (damaged.length < limits.importFaultsShown) damaged.push({ ...damagedName, line, taken: true });
+      if (damaged.length < limits.importFaultsShown) damaged.push({ ...damagedName, line, isImported: true });
     },
     onProgress: () => {},
   });
@@ -180,7 +180,13 @@ async function dryRun(
 export async function keepImport(
   work: UnitOfWork,
   organisationId: number,
-  { runId, by, dates, events, trial }: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
+  {
+    runId,
+    by,
+    dates,
+    events,
+    trial,
+  }: { runId: string; by: string; dates: Dates; events: boolean; trial: DryRunResult },
 ): Promise<void> {
   const { fresh, changed, same, faulty, faults } = trial;
   const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0, cancelled_because: null };
@@ -244,7 +250,7 @@ async function writeBatch(work: UnitOfWork, run: ImportRun): Promise<Stepped<Pro
     runId,
     rows.map((row) => row.row_no),
   );
-  const shown = run.faults.filter((one) => one.taken !== true).length;
+  const shown = run.faults.filter((one) => one.isImported !== true).length;
   const more = faults.slice(0, Math.max(0, limits.importFaultsShown - shown));
   return { progress: { ...added(run, counts), faults: [...run.faults, ...more] } };
 }

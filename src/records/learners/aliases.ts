@@ -59,7 +59,7 @@ export async function findPerson(
 }
 
 /** Moves every alias of a learner to another learner. */
-export const passAliases = query<[organisationId: number, from: string, to: string]>(
+export const transferAliases = query<[organisationId: number, from: string, to: string]>(
   'alias.pass',
   'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );

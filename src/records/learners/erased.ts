@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
-import type { Before, Person } from './erasure-guard.ts';
+import type { ErasureGuard, GuardedPerson } from './erasure-guard.ts';
 
 const since = statement(
   'learner.erased_since',
@@ -15,7 +15,7 @@ const since = statement(
 );
 
 /** Erased learners: a test of their references, and the people that lines without a reference may name. */
-export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] };
+export type ErasedLearners = { hadRef(ref: string): boolean; persons: readonly GuardedPerson[] };
 
 /**
  * Finds learners that were erased after a file was checked. The caller holds the feed's lock and stores the file's lines
@@ -25,15 +25,15 @@ export type Erased = { hadRef(ref: string): boolean; persons: readonly Person[] 
 export async function findErasedSince(
   work: UnitOfWork,
   organisationId: number,
-  { position, meant }: Before,
-): Promise<Erased | null> {
+  { position, candidates }: ErasureGuard,
+): Promise<ErasedLearners | null> {
   const rows = await work.tx.query<{ learner_id: string; hash: Buffer | null }>(since, [organisationId, position]);
   if (rows.length === 0) return null;
   const ids = new Set(rows.map((row) => row.learner_id));
   const hashes = new Set(rows.map(({ hash }) => hash?.toString('hex')));
   return {
     hadRef: (ref) => hashesOfRef(work.secrets, organisationId, ref).some((hash) => hashes.has(hash.toString('hex'))),
-    persons: meant.filter((one) => ids.has(one.learner_id)),
+    persons: candidates.filter((one) => ids.has(one.learner_id)),
   };
 }
 

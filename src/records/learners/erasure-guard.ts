@@ -4,13 +4,13 @@ import { statement } from '../../platform/db/database.ts';
 import { readFeed } from '../../feed/position.ts';
 import { nameKey } from './keys.ts';
 
-export type Person = { learner_id: string; full_name: string; email: string | null };
+export type GuardedPerson = { learner_id: string; full_name: string; email: string | null };
 
 /**
  * The feed's position before a file is checked, and the people that lines without a reference may name. After an erasure
  * no name or address is left to compare with, so they are read before.
  */
-export type Before = { position: number; meant: Person[] };
+export type ErasureGuard = { position: number; candidates: GuardedPerson[] };
 
 const byName = statement(
   'learner.meant_by_name',
@@ -21,11 +21,11 @@ const byEmail = statement(
   'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)',
 );
 
-export async function lookBefore(
+export async function openErasureGuard(
   db: Database,
   organisationId: number,
   { names, emails }: { names: Iterable<string>; emails: Iterable<string> },
-): Promise<Before> {
+): Promise<ErasureGuard> {
   const keys = new Set<number>();
   let read = 0;
   for (const name of new Set(names)) {
@@ -36,8 +36,8 @@ export async function lookBefore(
   const addresses = [...new Set([...emails].map((email) => email.toLowerCase()))];
   return db.snapshot(async (tx) => {
     const { position } = await readFeed(tx, organisationId);
-    const meant = keys.size === 0 ? [] : await tx.query<Person>(byName, [organisationId, [...keys]]);
-    if (addresses.length > 0) meant.push(...(await tx.query<Person>(byEmail, [organisationId, addresses])));
-    return { position, meant };
+    const candidates = keys.size === 0 ? [] : await tx.query<GuardedPerson>(byName, [organisationId, [...keys]]);
+    if (addresses.length > 0) candidates.push(...(await tx.query<GuardedPerson>(byEmail, [organisationId, addresses])));
+    return { position, candidates };
   });
 }

@@ -1,6 +1,6 @@
 /** What other nouns may ask of learners. */
 export type { LearnerName } from './store.ts';
-export { findAliases, findPerson, hashAliases, keepAlias, passAliases } from './aliases.ts';
+export { findAliases, findPerson, hashAliases, keepAlias, transferAliases } from './aliases.ts';
 export {
   absorbLearner,
   redactLearners,
@@ -10,19 +10,19 @@ export {
   findLearnersByRefs,
   findLearnersOrSurvivors,
   findPresentLearner,
-  findLeaving,
+  findDueRemovalChecks,
   findSurvivors,
   forgetChangeReasonsBefore,
-  findWholeLearners,
+  findLearnerContacts,
   insertLearners,
   listErasures,
-  lookAgainAt,
+  scheduleRemovalCheck,
   nameInstants,
   recordChange,
   recordErasure,
-  stopLooking,
+  cancelRemovalCheck,
   updateLearner,
   updateLearnerEmail,
   updateLearnerRef,
-  wasErased,
+  isErased,
 } from './store.ts';

@@ -8,7 +8,7 @@ import { learnerRefExpected } from '../../platform/validation/fields.ts';
 import { isNameOf, isOpaqueRef } from '../../platform/validation/personal-data.ts';
 import { keepAlias, removeAlias } from './aliases.ts';
 import type { LearnerName } from './learners.ts';
-import { findLearnersByRefs, recordChange, stopLooking, updateLearnerRef } from './learners.ts';
+import { findLearnersByRefs, recordChange, cancelRemovalCheck, updateLearnerRef } from './learners.ts';
 import type { NamedLearner } from './rename.ts';
 import { findNamedLearner } from './rename.ts';
 
@@ -49,7 +49,7 @@ export async function changeReference(
   if (learner.ref !== null) await keepAlias(work, organisationId, id, learner.ref);
   await replaceLearnerJson(tx, organisationId, id, learnerJson(ref, name));
   // A learner with a reference is kept even without results.
-  await stopLooking(tx, organisationId, id);
+  await cancelRemovalCheck(tx, organisationId, id);
   await recordChange(work, organisationId, id, 'referenced', why);
   await stampLearnersAndAssessments(work, feed, [id]);
   return { ...learner, ref, changed: true };

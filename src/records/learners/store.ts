@@ -77,15 +77,15 @@ export const findSurvivors = query<[organisationId: number, learnerIds: string[]
   'select distinct merged_into from learner where organisation_id = $1 and merged_into = any($2)',
 );
 
-export type WholeLearner = LearnerName & { email: string | null };
+export type LearnerContact = LearnerName & { email: string | null };
 
-export const findWholeLearners = query<[organisationId: number, ids: string[]], WholeLearner>(
+export const findLearnerContacts = query<[organisationId: number, ids: string[]], LearnerContact>(
   'learner.whole',
   'select learner_id, ref, full_name, email from learner where organisation_id = $1 and learner_id = any($2)',
 );
 
 export async function findLearnerEmail(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
-  return (await findWholeLearners(tx, organisationId, [learnerId]))[0]!.email;
+  return (await findLearnerContacts(tx, organisationId, [learnerId]))[0]!.email;
 }
 
 const insert = statement(
@@ -103,7 +103,7 @@ const insert = statement(
 );
 
 /** `named_at`: microseconds since 1970; absent if a result gave the name. */
-export type NewLearner = WholeLearner & { named_at?: number };
+export type NewLearner = LearnerContact & { named_at?: number };
 
 /** Stores learners without groups or results, each at its own position. The caller holds the feed's lock. */
 export async function insertLearners(work: UnitOfWork, feed: Feed, learners: NewLearner[]): Promise<void> {
@@ -173,7 +173,7 @@ const absorb = statement(
 export async function absorbLearner(
   work: UnitOfWork,
   organisationId: number,
-  { from, to }: { from: WholeLearner; to: WholeLearner },
+  { from, to }: { from: LearnerContact; to: LearnerContact },
 ): Promise<void> {
   const { email, ref } = from;
   const key = ref === null ? null : refKey(ref);
@@ -253,7 +253,7 @@ const erasureOf = statement(
 );
 
 /** Whether the learner was erased, and not only removed with the last result. */
-export async function wasErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
+export async function isErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
   return (await tx.query(erasureOf, [organisationId, learnerId])).length > 0;
 }
 
@@ -297,20 +297,20 @@ export async function redactLearners(work: UnitOfWork, feed: Feed, learnerIds: s
 }
 
 /** Schedules a check whether anything is left of a learner without a reference. */
-export const lookAgainAt = query<[organisationId: number, learnerId: string, at: Date]>(
+export const scheduleRemovalCheck = query<[organisationId: number, learnerId: string, at: Date]>(
   'learner.look_again',
   `
   insert into learner_leaving (organisation_id, learner_id, look_at) values ($1, $2, $3)
   on conflict (organisation_id, learner_id) do update set look_at = excluded.look_at`,
 );
 
-export const stopLooking = query<[organisationId: number, learnerId: string]>(
+export const cancelRemovalCheck = query<[organisationId: number, learnerId: string]>(
   'learner.dont_look',
   'delete from learner_leaving where organisation_id = $1 and learner_id = $2',
 );
 
 /** Up to 100 learners of any organisation whose check is due. */
-export const findLeaving = query<[now: Date], { organisation_id: number; learner_id: string }>(
+export const findDueRemovalChecks = query<[now: Date], { organisation_id: number; learner_id: string }>(
   'learner.leaving',
   `
   select organisation_id, learner_id from (

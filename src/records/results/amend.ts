@@ -4,7 +4,7 @@ import type { Feed } from '../../feed/position.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
-import { contentOf, storedTexts } from './body.ts';
+import { contentOf, storedColumns } from './body.ts';
 import { recordAssessments } from './record.ts';
 import { addDecision, decideReview, flagsOf, followFlags, moveReviews } from './reviews.ts';
 import type { Amendment } from './result-fields.ts';
@@ -47,7 +47,7 @@ export async function amendAssessment(
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
-  const { body } = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
+  const { body } = storedColumns({ ...contentOf(row.body, row.assessed_at), ...amendment });
   if (body === row.body) return false;
   await replaceContents(work, feed, why, [{ ...row, body, before: row.body }]);
   return true;

@@ -23,10 +23,10 @@ export type ResultContent = {
 };
 
 /** A result's stored body, ready to send, and the values that other columns and the review queue take from it. */
-export type StoredTexts = { facet: number; body: string; flags: ReviewFlag[] };
+export type StoredColumns = { facet: number; body: string; flags: ReviewFlag[] };
 
 /** Makes the stored body once, at completion: pages only splice it. */
-export function storedTexts(content: ResultContent): StoredTexts {
+export function storedColumns(content: ResultContent): StoredColumns {
   const assessed_at = formatPosition(content.assessed_at_us);
   const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
   const level = { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level };
@@ -82,7 +82,7 @@ export function bodyOver(before: string, body: string, absent: readonly Optional
   if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
   const old = contentOf(before, 0);
   const { assessed_at } = JSON.parse(`{${body}}`) as { assessed_at: string };
-  return storedTexts({
+  return storedColumns({
     ...contentOf(body, parseInstant(assessed_at)!),
     ...Object.fromEntries(absent.map((name) => [name, old[name]])),
     ...(old.reviewed_at === undefined ? {} : { reviewed_at: old.reviewed_at }),

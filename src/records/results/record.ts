@@ -55,7 +55,7 @@ export async function recordAssessments(
 }
 
 /** Emits events of results that this unit of work recorded without events, with their final content. */
-export async function tellOfAssessments(work: UnitOfWork, feed: Feed, assessmentIds: string[]): Promise<void> {
+export async function emitRecordedAssessments(work: UnitOfWork, feed: Feed, assessmentIds: string[]): Promise<void> {
   const rows = [];
   for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);
   await emitCompleted(work, feed, rows);

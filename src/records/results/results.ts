@@ -1,6 +1,6 @@
 /** What other nouns may ask of results. */
 export type { Review, ReviewFlag, ReviewOutcome } from './reviews.ts';
-export { redactReviews, findReviews, passReviews } from './reviews.ts';
+export { redactReviews, findReviews, transferReviews } from './reviews.ts';
 export {
   findLive,
   findLiveInScope,
@@ -8,7 +8,7 @@ export {
   findStored,
   forgetReasons,
   forgetReasonsBefore,
-  passResults,
+  transferResults,
   recordChanges,
   replaceLearnerJson,
 } from './store.ts';

@@ -200,7 +200,7 @@ export const moveReviews = query<[organisationId: number, from: string, to: stri
 );
 
 /** Moves a learner's reviews to another learner. */
-export const passReviews = query<[organisationId: number, from: string, to: string]>(
+export const transferReviews = query<[organisationId: number, from: string, to: string]>(
   'review.pass',
   'update review set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );

@@ -269,7 +269,7 @@ const transfer = statement(
  * their new texts and positions.
  * @returns how many results are live
  */
-export async function passResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
+export async function transferResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
   return (await work.tx.query<{ count: number }>(transfer, [feed.organisationId, from, to]))[0]!.count;
 }

@@ -1,4 +1,4 @@
-import { assessmentJson, learnerJson, storedTexts } from '../../records/results/body.ts';
+import { assessmentJson, learnerJson, storedColumns } from '../../records/results/body.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
@@ -14,7 +14,7 @@ export function sampleEvent(
   const group = { id: random.uuid(), ref: 'sample-cohort', name: 'Sample cohort', type: 'cohort' };
   if (type === learnerGroupsUpdated)
     return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
-  const { body } = storedTexts({
+  const { body } = storedColumns({
     assessed_at_us: nowMs * 1000,
     subject: 'digital',
     framework: 'Essential digital skills',

@@ -1,7 +1,7 @@
 import type { Bank } from '../../engine/item-bank/load.ts';
 import { renderModel } from '../../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../../engine/item-bank/schema.ts';
-import type { EvidenceSigns, EvidenceSitting } from '../../records/evidence/document.ts';
+import type { EvidenceEngagementFlags, EvidenceSitting } from '../../records/evidence/document.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { FrozenSettings, SittingStop } from '../delivery.ts';
 import type { SittingItemRow, SittingRow } from '../store.ts';
@@ -85,7 +85,7 @@ export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 's
   Pick<EvidenceSitting, 'pauses' | 'suspended'>;
 
 /** What the answers themselves show: a change in the middle. */
-export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'change'> {
+export function changeSign({ personFit }: ScoredResult): Pick<EvidenceEngagementFlags, 'change'> {
   const { change } = personFit;
   return change === 'better' || change === 'worse' ? { change } : {};
 }
@@ -103,7 +103,7 @@ export function courseOf(
   const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
   const few = fewAnswers(sitting, answered);
   const fast = countFast(bank, items);
-  const signs: EvidenceSigns = {
+  const signs: EvidenceEngagementFlags = {
     ...(few === null ? {} : { few_answers: few }),
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };

@@ -7,7 +7,7 @@ import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
 import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { readResumedAt } from '../../feed/position.ts';
 import { invitationToken, readInvitationToken } from '../../sittings/invitations/invitations.ts';
-import { findLearnersByIds, wasErased } from '../../records/learners/learners.ts';
+import { findLearnersByIds, isErased } from '../../records/learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import {
@@ -363,8 +363,8 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   if (sitting.assessment_id === null) return { kind: 'void', subject };
   const live = await findLive(app.db, sitting.organisation_id, sitting.assessment_id);
   if (live === undefined) {
-    const isErased = await wasErased(app.db, sitting.organisation_id, sitting.learner_id);
-    return { kind: isErased ? 'erased' : 'removed', subject };
+    const wasErased = await isErased(app.db, sitting.organisation_id, sitting.learner_id);
+    return { kind: wasErased ? 'erased' : 'removed', subject };
   }
   const content = contentOf(live.body, live.assessed_at);
   const scored = JSON.parse(sitting.result!) as ScoredResult;

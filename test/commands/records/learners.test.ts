@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { recordAccess } from '../../../src/governance/access-log/access-log.ts';
-import { looked } from '../../../src/records/directory/browse.ts';
+import { maxScanned } from '../../../src/records/directory/browse.ts';
 import { ars } from '../../support/ars.ts';
 import { recordResults } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
@@ -46,7 +46,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
   });
 
   test('a list says where it has not everything, and who listed is in the log without what was looked for', async () => {
-    const alike = looked + 5;
+    const alike = maxScanned + 5;
     await app.db.query(
       `with made as (
          insert into learner (organisation_id, learner_id, ref, full_name, created_at)

@@ -4,7 +4,7 @@ import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts'
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { recordAssessments } from '../../../src/records/results/record.ts';
-import { learnerJson, storedTexts } from '../../../src/records/results/body.ts';
+import { learnerJson, storedColumns } from '../../../src/records/results/body.ts';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { forgetLearners, forgetLeavingLearners } from '../../../src/governance/erasure/forget.ts';
@@ -134,7 +134,7 @@ suite('a learner without a reference', () => {
             assessed_at: content.assessed_at_us,
             learner: learnerJson(null, 'Waiting Person'),
             report_sha256: null,
-            ...storedTexts(content),
+            ...storedColumns(content),
           },
         ],
         { events: false },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { importRuns, keepImport, tryImport } from '../../../src/records/import/run.ts';
+import { importRuns, keepImport, dryRunImport } from '../../../src/records/import/run.ts';
 import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
 import { beginRun, draftRun, invitationRuns, whyCancelled } from '../../../src/sittings/invitations/runs/run.ts';
@@ -39,7 +39,7 @@ test('who came after the backup and was erased is not brought back by a table th
     assert.equal(begun, 'begun');
     const file = `learner_ref,learner_full_name,assessed_at,subject,framework,rqf_level,rqf_level_code,below_level_1
 L-2,Joe Lost,2026-01-31T09:30:00Z,maths,F,Level 1,2,false`;
-    const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, Buffer.from(file), 'uk');
+    const trial = await dryRunImport(app, { organisationId: org.id, publicId: org.publicId }, Buffer.from(file), 'uk');
     const given = { runId: importId, by: 'operator', dates: 'uk', events: false, trial } as const;
     await service.withUnitOfWork((work) => keepImport(work, org.id, given));
     await db.query(`update background_job set status = 'running' where job_id = $1`, [importId]);

@@ -5,8 +5,8 @@ import { lockFeed } from '../../../src/feed/position.ts';
 import { insertLearners } from '../../../src/records/learners/learners.ts';
 import { ensureTeam } from '../../../src/organisations/teams.ts';
 import { addToTeam } from '../../support/teams.ts';
-import type { LearnerFilter, LearnerPlace } from '../../../src/records/directory/browse.ts';
-import { browseLearners, learnerSorts, looked } from '../../../src/records/directory/browse.ts';
+import type { LearnerFilter, LearnerPageStart } from '../../../src/records/directory/browse.ts';
+import { browseLearners, learnerSorts, maxScanned } from '../../../src/records/directory/browse.ts';
 import type { Visibility } from '../../../src/organisations/groups/visibility.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import type { Learner } from '../../support/scenario.ts';
@@ -26,10 +26,10 @@ async function walk(
   given: { visibility?: Visibility; by?: (typeof learnerSorts)[number]; descending?: boolean; limit?: number } = {},
 ): Promise<string[]> {
   const { visibility = null, by = 'name', descending = false, limit = 3 } = given;
-  const page = (place: LearnerPlace) =>
+  const page = (place: LearnerPageStart) =>
     browseLearners(app.db, organisationId, visibility, filter, { by, descending }, place, { limit, now: now() });
   const there: string[][] = [];
-  let place: LearnerPlace = null;
+  let place: LearnerPageStart = null;
   for (;;) {
     const found = await page(place);
     there.push(found.learners.map((one) => one.full_name));
@@ -37,7 +37,7 @@ async function walk(
     place = found.next;
   }
   const back: string[][] = [];
-  let at: LearnerPlace = place;
+  let at: LearnerPageStart = place;
   do {
     const found = await page(at);
     back.unshift(found.learners.map((one) => one.full_name));
@@ -192,7 +192,7 @@ suite('learners are looked for', async () => {
     const stranger = (await learners['X-11']!.read()).learner_id;
     for (const by of learnerSorts)
       for (const place of [{ after: stranger }, { before: stranger }]) {
-        const at = (where: LearnerPlace) =>
+        const at = (where: LearnerPageStart) =>
           browseLearners(app.db, id, visibility, none, { by, descending: true }, where, { limit: 1, now: now() });
         assert.deepEqual(await at(place), await at({ after: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d' }));
       }
@@ -204,7 +204,7 @@ suite('learners are looked for', async () => {
     assert.deepEqual(await like('lukasz'), []);
     assert.deepEqual(await like('LRN-4'), []);
     assert.deepEqual(await like(gone), []);
-    const first = (place: LearnerPlace) =>
+    const first = (place: LearnerPageStart) =>
       browseLearners(app.db, id, null, none, { by: 'name', descending: false }, place, { limit: 2, now: now() });
     assert.deepEqual(await first({ after: gone }), await first(null));
   });
@@ -230,7 +230,7 @@ async function fill(organisationId: number, total: number): Promise<void> {
 suite('many learners', async () => {
   const scene = await scenario(service);
   const { id } = scene.org;
-  await fill(id, looked + 600);
+  await fill(id, maxScanned + 600);
 
   test('a walk that finds little says so, and goes on where it has looked to', async () => {
     const last = await scene.learner('last', 'Zz Last');
@@ -239,7 +239,7 @@ suite('many learners', async () => {
     // Somebody rare is found by the index of what is rare about them.
     assert.deepEqual(await walk(id, filter), ['Zz Last']);
     assert.deepEqual(await walk(id, { ...none, placement: 'level_3' }), ['Zz Last']);
-    const page = (place: LearnerPlace) =>
+    const page = (place: LearnerPageStart) =>
       browseLearners(app.db, id, null, { ...none, state: 'none' }, { by: 'name', descending: true }, place, {
         limit: 50,
         now: now(),
@@ -288,7 +288,7 @@ suite('many learners', async () => {
 
   test('of a team with more members than a page looks at, each is seen once, whatever is filtered', async () => {
     const team = await service.withUnitOfWork((work) => ensureTeam(work, id, { ref: 'many', name: 'Many' }));
-    const refs = Array.from({ length: looked + 100 }, (_, n) => `R-${String(n + 450).padStart(5, '0')}`);
+    const refs = Array.from({ length: maxScanned + 100 }, (_, n) => `R-${String(n + 450).padStart(5, '0')}`);
     await app.db.query(
       `insert into membership (organisation_id, group_id, learner_id, joined_position)
        select $1, $2, learner_id, 1 from learner where organisation_id = $1 and ref = any($3)`,
@@ -311,7 +311,7 @@ suite('many learners', async () => {
 suite('more learners than two looks pass', async () => {
   const scene = await scenario(service);
   const { id } = scene.org;
-  await fill(id, 2 * looked + 1200);
+  await fill(id, 2 * maxScanned + 1200);
   await app.db.query(
     `insert into invitation (organisation_id, invitation_id, learner_id, subjects, credit_spent, created_at, expires_at, status)
      select $1, gen_random_uuid(), learner_id, '{maths}', false, $2, $2, case when ref ~ '00$' then 'withdrawn' else 'used' end
@@ -371,10 +371,10 @@ suite('more learners than two looks pass', async () => {
 
   test('a page that has met nobody says how many it looked through, and leads on to who is met', async () => {
     const filter = { ...none, state: 'none' } as const;
-    const page = (place: LearnerPlace) =>
+    const page = (place: LearnerPageStart) =>
       browseLearners(app.db, id, null, filter, { by: 'name', descending: false }, place, { limit: 60, now: now() });
     const empty = await page(null);
-    assert.deepEqual([empty.learners.length, empty.extent, empty.passed], [0, 'looked', 2 * looked]);
+    assert.deepEqual([empty.learners.length, empty.extent, empty.scanned], [0, 'looked', 2 * maxScanned]);
     const next = await page(empty.next);
     assert.deepEqual([next.learners.length, next.learners[0]!.full_name], [60, 'Learner Number 04600']);
     assert.equal((await walk(id, filter, { limit: 60 })).length, 100);

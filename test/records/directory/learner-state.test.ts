@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { storedTexts } from '../../../src/records/results/body.ts';
+import { storedColumns } from '../../../src/records/results/body.ts';
 import type { RecordedResult } from '../../../src/records/directory/learner-page.ts';
 import { rungsOf, learnerStateOf } from '../../../src/records/directory/learner-state.ts';
 import type { ResultInput } from '../../support/scenario.ts';
@@ -16,7 +16,7 @@ function result(
 ): RecordedResult {
   const { working_level, level_probabilities = null } = input;
   const content = contentOf(input);
-  const body = storedTexts({
+  const body = storedColumns({
     ...content,
     level_probabilities,
     ...(working_level === undefined ? {} : { working_level }),

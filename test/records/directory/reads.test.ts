@@ -4,7 +4,7 @@ import type { Database, Statement, Tx } from '../../../src/platform/db/database.
 import { groupNames } from '../../../src/organisations/groups/browse.ts';
 import type { InvitationPlace } from '../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../../src/sittings/invitations/browse.ts';
-import { lookBefore } from '../../../src/records/learners/erasure-guard.ts';
+import { openErasureGuard } from '../../../src/records/learners/erasure-guard.ts';
 import { browseLearners } from '../../../src/records/directory/browse.ts';
 import { countWaiting, findDecided, findWaiting } from '../../../src/governance/result-reviews/queue.ts';
 import { onCitus } from '../../support/postgres.ts';
@@ -157,12 +157,12 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
 
   test('whom the addresses of a table may mean are found by them, whatever their case', async () => {
     const emails = Array.from({ length: 50 }, (_, n) => `learner${n}@Example.org`);
-    let meant: unknown[] = [];
+    let candidates: unknown[] = [];
     const reads = await readsOf(async (tx) => {
       const snapshot: Database['snapshot'] = (inside) => inside(tx);
-      ({ meant } = await lookBefore({ ...app.db, snapshot }, id, { names: [], emails }));
+      ({ candidates } = await openErasureGuard({ ...app.db, snapshot }, id, { names: [], emails }));
     });
-    assert.equal(meant.length, 50);
+    assert.equal(candidates.length, 50);
     assert.ok(all(reads, 'learner') <= 50, JSON.stringify(reads));
   });
 

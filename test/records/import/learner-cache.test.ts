@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Statement } from '../../../src/platform/db/database.ts';
 import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
-import { emptyMemory } from '../../../src/records/import/learner-cache.ts';
+import { emptyLearnerCache } from '../../../src/records/import/learner-cache.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { changeReference } from '../../../src/records/learners/reference.ts';
 import { correctName } from '../../../src/records/learners/rename.ts';
@@ -14,7 +14,7 @@ suite('learners whom an import remembers', async () => {
   const service = await withService();
   const org = await service.organisation();
   const { app, withUnitOfWork } = service;
-  const memory = emptyMemory();
+  const memory = emptyLearnerCache();
   const why = { actor: 'ana', reason: null };
   let day = 1;
 

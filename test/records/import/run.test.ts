@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
-import { importRuns, keepImport, pruneImports, tryImport } from '../../../src/records/import/run.ts';
+import { importRuns, keepImport, pruneImports, dryRunImport } from '../../../src/records/import/run.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { personOf } from '../../web/console/visitor.ts';
@@ -259,7 +259,7 @@ suite('an import in the console', () => {
     // Without references, who is meant is told by the name alone.
     lines.push(line('', 'KIT Gone', '02/02/2026'), line('', 'Kim Before', '02/02/2026'), line('k-4', 'Kit Gone'));
     const bytes = Buffer.from(lines.join('\n'));
-    const trial = await tryImport(
+    const trial = await dryRunImport(
       app,
       { organisationId: org.id, publicId: org.publicId },
       Buffer.concat([Buffer.from(`${head}\n`), bytes]),
@@ -284,7 +284,7 @@ suite('an import in the console', () => {
 
   test('another process that writes to the feed does not wait while the lines are stored, and keeps them from being stored only once', async () => {
     const bytes = Buffer.from([head, line('n-1', 'Nia')].join('\n'));
-    const trial = await tryImport(app, { organisationId: org.id, publicId: org.publicId }, bytes, 'uk');
+    const trial = await dryRunImport(app, { organisationId: org.id, publicId: org.publicId }, bytes, 'uk');
     const given = { runId: app.random.uuid(), by: 'operator', dates: 'uk', events: false, trial } as const;
     const steps: string[] = [];
     const noting = (again: boolean) => (work: UnitOfWork) => {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { manualClock } from '../../../src/platform/time/clock.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
-import { openRehearsal } from '../../../src/records/import/dry-run.ts';
+import { openDryRun } from '../../../src/records/import/dry-run.ts';
 import { changeReference } from '../../../src/records/learners/reference.ts';
 import type { NamedLearner } from '../../../src/records/learners/rename.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
@@ -139,9 +139,9 @@ suite('a reference that is given or changed', () => {
     const unchanged = ['unchanged', 'unchanged', 'unchanged'];
     const renewed = [line('new-3', 'Cy Cole'), line('new-3', 'Cy Cole', '2026-02-10'), line('given-3', 'Di Dane')];
     const rehearsed = await service.withUnitOfWork(async (work) => {
-      const rehearsal = await openRehearsal(work, org.id);
+      const rehearsal = await openDryRun(work, org.id);
       const records = ready(org, ...file);
-      await rehearsal.takeIn(records);
+      await rehearsal.copyFor(records);
       return (await importRecords(work, org.id, records, { events: false, actor: 'operator' })).map(
         (one) => one.outcome,
       );

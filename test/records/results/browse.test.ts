@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { allFacets } from '../../../src/records/results/facet.ts';
 import { browseResults, everyResult } from '../../../src/records/results/lists/browse.ts';
-import type { Look, ResultFilter, ResultSort } from '../../../src/records/results/lists/browse-statements.ts';
+import type { ResultQuery, ResultFilter, ResultSort } from '../../../src/records/results/lists/browse-statements.ts';
 import { resultSorts, unfiltered } from '../../../src/records/results/lists/browse-statements.ts';
 import { exportedResults } from '../../../src/records/results/lists/export.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
@@ -134,7 +134,7 @@ function sorted(rows: Kept[], sort: ResultSort, descending: boolean): string[] {
     .map(({ row }) => row.assessment_id);
 }
 
-const look = (filter: Partial<ResultFilter>, sort: ResultSort, descending: boolean, limit: number): Look => ({
+const look = (filter: Partial<ResultFilter>, sort: ResultSort, descending: boolean, limit: number): ResultQuery => ({
   organisationId: org.id,
   filter: { ...unfiltered, ...filter },
   sort,
@@ -143,10 +143,10 @@ const look = (filter: Partial<ResultFilter>, sort: ResultSort, descending: boole
   limit,
 });
 
-async function walked(given: Look): Promise<{ ids: string[]; whole: boolean }> {
+async function walked(given: ResultQuery): Promise<{ ids: string[]; whole: boolean }> {
   const ids: string[] = [];
   let whole = true;
-  for (let after: Look['after'] = null; ;) {
+  for (let after: ResultQuery['after'] = null; ;) {
     const page = await db.snapshot((tx) => browseResults(tx, { ...given, after }));
     ids.push(...page.rows.map((row) => row.assessment_id));
     whole &&= page.sortedSinceUs === null;

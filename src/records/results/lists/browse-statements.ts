@@ -43,7 +43,7 @@ export const unfiltered: ResultFilter = {
 };
 
 /** Where a page begins: the sort keys of the last row of the previous page. */
-export type ResultPlace = readonly (number | string)[];
+export type ResultPageStart = readonly (number | string)[];
 
 // A stored body has these texts only if the field is true: inside a string, its quotes would be escaped.
 const borderline = `a.body like '%"is_borderline":true%'`;
@@ -72,14 +72,14 @@ export type AccessPath =
   /** In the order of the sort, over at most `max` rows. */
   | { by: 'walk'; max: number }
   /** The latest assessed results down to `end`, for a sort that has no index. */
-  | { by: 'newest'; end: ResultPlace | null };
+  | { by: 'newest'; end: ResultPageStart | null };
 
-export type Look = {
+export type ResultQuery = {
   organisationId: number;
   filter: ResultFilter;
   sort: ResultSort;
   descending: boolean;
-  after: ResultPlace | null;
+  after: ResultPageStart | null;
   limit: number;
 };
 
@@ -88,17 +88,17 @@ export type GroupSets = readonly string[] | null;
 /** With `isMembersFirst`, a scan reads all members of the groups once, and then checks each row against them. */
 export type GroupScope = { groupSets: GroupSets; isMembersFirst: boolean };
 
-const orderWay = ({ descending }: Look) => (descending ? ' desc' : '');
+const orderWay = ({ descending }: ResultQuery) => (descending ? ' desc' : '');
 const columnsOf = (sort: ResultSort) => keys[sort].map(([sql]) => sql);
 
 /** The rows after a place, by the keys of a sort. */
-function beyond(builder: StatementBuilder, columns: string, sort: ResultSort, compare: string, place: ResultPlace) {
+function beyond(builder: StatementBuilder, columns: string, sort: ResultSort, compare: string, place: ResultPageStart) {
   const values = place.map((value, i) => `${builder.bind(value)}::${keys[sort][i]![1]}`);
   return `(${columns}) ${compare} (${values.join(', ')})`;
 }
 
 /** Like `beyond`, as a further condition; none for the first page. */
-function pageStart(builder: StatementBuilder, look: Look, columns: string): string {
+function pageStart(builder: StatementBuilder, look: ResultQuery, columns: string): string {
   const { after, sort, descending } = look;
   return after === null ? '' : ` and ${beyond(builder, columns, sort, descending ? '<' : '>', after)}`;
 }
@@ -116,7 +116,12 @@ const assessmentOf = `
   lateral (select n.source, n.body, n.learner_id from assessment n where n.organisation_id = $1 and n.assessment_id = f.assessment_id offset 0) a`;
 
 /** The filter's conditions on a row, whichever path found it. */
-function conditionsOf(builder: StatementBuilder, { filter }: Look, groupSets: GroupSets, path: AccessPath['by']) {
+function conditionsOf(
+  builder: StatementBuilder,
+  { filter }: ResultQuery,
+  groupSets: GroupSets,
+  path: AccessPath['by'],
+) {
   let sql = 'not f.deleted';
   if (filter.facets !== null) sql += ` and f.facet = any(${builder.bind(filter.facets)}::int2[])`;
   if (groupSets !== null && path !== 'sets')
@@ -136,7 +141,7 @@ function conditionsOf(builder: StatementBuilder, { filter }: Look, groupSets: Gr
 }
 
 /** Whether an index has the order of a sort, so that a scan can follow it. */
-export function canWalk(look: Look, groupSets: GroupSets): boolean {
+export function hasIndex(look: ResultQuery, groupSets: GroupSets): boolean {
   const { filter, sort } = look;
   if (sort === 'assessed' || sort === 'changed') return true;
   if (sort !== 'subject' && sort !== 'placement') return false;
@@ -148,14 +153,14 @@ export function canWalk(look: Look, groupSets: GroupSets): boolean {
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
 /** The condition on a learner `d` to be visible and in the filter's groups; true unless members are read first. */
-function isMember(builder: StatementBuilder, { filter }: Look, { isMembersFirst }: GroupScope): string {
+function isMember(builder: StatementBuilder, { filter }: ResultQuery, { isMembersFirst }: GroupScope): string {
   if (!isMembersFirst) return 'true';
   const lists = [...filter.groupIds.map((id) => [id]), ...(filter.visibility === null ? [] : [filter.visibility])];
   return lists.map((ids) => amongMembers('d.learner_id', `${builder.bind(ids)}::uuid[]`)).join(' and ');
 }
 
 /** The rows that a path finds, for the `from` of a page: `f` is a row of the feed. */
-function rowsOf(builder: StatementBuilder, look: Look, path: AccessPath, scope: GroupScope): string {
+function rowsOf(builder: StatementBuilder, look: ResultQuery, path: AccessPath, scope: GroupScope): string {
   const { filter, sort } = look;
   const way = orderWay(look);
   const changed = (column: string) => range(builder, column, filter.changedSinceUs, null);
@@ -188,7 +193,7 @@ function rowsOf(builder: StatementBuilder, look: Look, path: AccessPath, scope: 
 }
 
 /** A scan of each facet, in the order of the facets' ranks. */
-function rankedRows(builder: StatementBuilder, look: Look, rank: (facet: number) => number): string {
+function rankedRows(builder: StatementBuilder, look: ResultQuery, rank: (facet: number) => number): string {
   const { filter, descending, after, limit } = look;
   const facets = (filter.facets ?? allFacets)
     .filter(
@@ -216,7 +221,7 @@ const maxGatheredPlain = 12_000;
 const maxCompared = 2000;
 /** Scanned if the body of each has to be read. */
 const maxRead = 3000;
-const maxWalked = { min: 3000, changed: 12_000, assessed: 40_000 };
+const maxScanned = { min: 3000, changed: 12_000, assessed: 40_000 };
 /** A scan goes so far that it is expected to meet this many results of the groups and levels. */
 const maxMet = 1500;
 /** In groups with at most this many results, a scan reads the members first. */
@@ -226,27 +231,31 @@ export const maxOfMembers = 300_000;
 export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
 /** The most results to gather by group sets, and by days, changes or levels. */
-export function maxOf(look: Look, groupSets: GroupSets, counts: Counts): { times: number; sets: number } {
+export function maxGatheredBy(
+  look: ResultQuery,
+  groupSets: GroupSets,
+  counts: Counts,
+): { times: number; sets: number } {
   const times = look.filter.latest ? maxCompared : maxGathered;
   if ((counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
-  const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !canWalk(look, groupSets);
+  const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !hasIndex(look, groupSets);
   return { times, sets: isPlain && !look.filter.latest ? maxGatheredPlain : times };
 }
 
 /** How far a scan goes: further for rare matches, because rows that do not match cost little. */
-export function walkOf(look: Look, counts: Counts): AccessPath {
+export function scanOf(look: ResultQuery, counts: Counts): AccessPath {
   if (needsBody(look)) return { by: 'walk', max: maxRead };
   const reaching = Math.ceil((maxMet * counts.total) / Math.max(1, counts.cells));
-  const furthest = look.sort === 'assessed' ? maxWalked.assessed : maxWalked.changed;
-  return { by: 'walk', max: Math.min(furthest, Math.max(maxWalked.min, reaching)) };
+  const furthest = look.sort === 'assessed' ? maxScanned.assessed : maxScanned.changed;
+  return { by: 'walk', max: Math.min(furthest, Math.max(maxScanned.min, reaching)) };
 }
 
 /** Whether the filter or the sort reads columns that the feed does not have. */
-export const needsBody = ({ filter, sort }: Look) =>
+export const needsBody = ({ filter, sort }: ResultQuery) =>
   filter.flag !== null || filter.source !== null || sort === 'flags' || sort === 'source';
 
 /** A scan uses the order of the index, so that nothing is sorted and reading ends with the page. */
-function orderOf(look: Look, path: AccessPath): string {
+function orderOf(look: ResultQuery, path: AccessPath): string {
   const { sort } = look;
   if (path.by !== 'walk') return keys[sort].map((_, i) => `k${i}${orderWay(look)}`).join(', ');
   const columns = sort === 'assessed' ? ['a.assessed_at', 'a.assessment_id'] : columnsOf(sort);
@@ -258,7 +267,7 @@ function built(prefix: string, text: string, { values }: StatementBuilder) {
 }
 
 /** One page of results with their displayed columns, in the order of the sort. */
-export function pageOf(look: Look, scope: GroupScope, path: AccessPath) {
+export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   const { sort, after, limit } = look;
   const builder = new StatementBuilder(look.organisationId);
   const from = rowsOf(builder, look, path, scope);
@@ -289,7 +298,11 @@ export function pageOf(look: Look, scope: GroupScope, path: AccessPath) {
 }
 
 /** In the sort by learner, an invisible learner's place gives the first page: it must not show where a name is. */
-function afterPlace(builder: StatementBuilder, { filter, sort, descending }: Look, after: ResultPlace): string {
+function afterPlace(
+  builder: StatementBuilder,
+  { filter, sort, descending }: ResultQuery,
+  after: ResultPageStart,
+): string {
   const columns = columnsOf(sort).join(', ');
   const compare = descending ? '<' : '>';
   if (sort !== 'learner') return beyond(builder, columns, sort, compare, after);
@@ -301,11 +314,11 @@ function afterPlace(builder: StatementBuilder, { filter, sort, descending }: Loo
 }
 
 /** The types of a page token's parts: uuid, int4 or int8. */
-export const placeParts = (sort: ResultSort): string[] =>
+export const pageStartTypes = (sort: ResultSort): string[] =>
   sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => type);
 
 /** The place where a scan of `max` rows ends; no row if there are fewer. */
-export function windowEnd(look: Look, by: 'assessed' | 'changed', max: number) {
+export function scanEnd(look: ResultQuery, by: 'assessed' | 'changed', max: number) {
   const { filter } = look;
   const builder = new StatementBuilder(look.organisationId);
   const begin = look.sort === by ? pageStart(builder, look, columnsOf(by).join(', ')) : '';

@@ -6,20 +6,20 @@ import type {
   AccessPath,
   Counts,
   GroupSets,
-  Look,
+  ResultQuery,
   ResultFilter,
-  ResultPlace,
+  ResultPageStart,
   ResultSort,
 } from './browse-statements.ts';
 import {
-  canWalk,
+  hasIndex,
   maxGathered,
-  maxOf,
+  maxGatheredBy,
   maxOfMembers,
   maxSorted,
   pageOf,
-  walkOf,
-  windowEnd,
+  scanOf,
+  scanEnd,
 } from './browse-statements.ts';
 import type { ResultContent } from '../body.ts';
 import { contentOf } from '../body.ts';
@@ -42,9 +42,9 @@ export type BrowsedResult = {
 export type ResultPage = {
   rows: BrowsedResult[];
   /** Where the next page begins; null on the last page. */
-  next: ResultPlace | null;
+  next: ResultPageStart | null;
   /** The scan ended before the page was full. More results may match. */
-  passed: boolean;
+  isCutShort: boolean;
   /** If there are too many results to sort, only those assessed at or after this time were sorted. */
   sortedSinceUs: number | null;
 };
@@ -116,7 +116,7 @@ export async function countInCells(
 /** The path that reads fewest rows, if one gathers few enough, and the counts behind the choice. */
 async function gathering(
   tx: Tx,
-  look: Look,
+  look: ResultQuery,
   groupSets: GroupSets,
 ): Promise<{ path: AccessPath | null; counts: Counts }> {
   const { organisationId, filter } = look;
@@ -139,7 +139,7 @@ async function gathering(
     inSets: groupSets === null ? null : (inSets ?? cells).n,
     inFacets: facets === null ? null : (inFacets ?? cells).n,
   };
-  const max = maxOf(look, groupSets, counts);
+  const max = maxGatheredBy(look, groupSets, counts);
   const paths: { reads: number; path: AccessPath }[] = [];
   const add = (path: AccessPath, reads: number | null, gathers = reads ?? 0, most = max.times) => {
     if (reads !== null && gathers <= most) paths.push({ reads, path });
@@ -153,8 +153,13 @@ async function gathering(
   return { path: paths[0]?.path ?? null, counts };
 }
 
-async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', max: number): Promise<ResultPlace | null> {
-  const { values, ...sql } = windowEnd(look, by, max);
+async function endOf(
+  tx: Tx,
+  look: ResultQuery,
+  by: 'assessed' | 'changed',
+  max: number,
+): Promise<ResultPageStart | null> {
+  const { values, ...sql } = scanEnd(look, by, max);
   return (await tx.query<{ place: string[] }>(sql, values))[0]?.place ?? null;
 }
 
@@ -176,12 +181,12 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
  * A page of live results. Several statements read it, so `tx` must be one snapshot. If few results match, all are sorted.
  * Otherwise a scan follows an index. A sort without an index sorts only the latest results.
  */
-export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
+export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   const { path: gathered, counts } = await gathering(tx, look, groupSets);
-  if (counts.cells === 0) return { rows: [], next: null, passed: false, sortedSinceUs: null };
+  if (counts.cells === 0) return { rows: [], next: null, isCutShort: false, sortedSinceUs: null };
   let path = gathered;
-  if (path === null && canWalk(look, groupSets)) path = walkOf(look, counts);
+  if (path === null && hasIndex(look, groupSets)) path = scanOf(look, counts);
   path ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', maxSorted) };
   const isMembersFirst = counts.inSets !== null && counts.inSets <= maxOfMembers;
   const { values, ...sql } = pageOf({ ...look, limit: look.limit + 1 }, { groupSets, isMembersFirst }, path);
@@ -197,20 +202,20 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   return {
     rows: rows.map(browsed),
     next: isFull ? rows.at(-1)!.place : end,
-    passed: end !== null,
+    isCutShort: end !== null,
     sortedSinceUs: path.by === 'newest' && path.end !== null ? Number(path.end[0]) : null,
   };
 }
 
 /** The order of an export: by date, if no index has the requested order and too many results match. */
-export async function exportSort(tx: Tx, look: Look): Promise<{ sort: ResultSort; descending: boolean }> {
+export async function exportSort(tx: Tx, look: ResultQuery): Promise<{ sort: ResultSort; descending: boolean }> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  const canSort = (await gathering(tx, look, groupSets)).path !== null || canWalk(look, groupSets);
+  const canSort = (await gathering(tx, look, groupSets)).path !== null || hasIndex(look, groupSets);
   return canSort ? look : { sort: 'assessed', descending: true };
 }
 
 /** Every page of matching results. `tx` must be one snapshot. */
-export async function* everyResult(tx: Tx, look: Look): AsyncGenerator<BrowsedResult[]> {
+export async function* everyResult(tx: Tx, look: ResultQuery): AsyncGenerator<BrowsedResult[]> {
   let { after } = look;
   do {
     const page = await browseResults(tx, { ...look, after });
@@ -220,7 +225,7 @@ export async function* everyResult(tx: Tx, look: Look): AsyncGenerator<BrowsedRe
 }
 
 /** One result with its details. `content` is null for a withdrawn result. */
-export type WholeResult = Omit<BrowsedResult, 'content' | 'change'> & {
+export type ResultDetail = Omit<BrowsedResult, 'content' | 'change'> & {
   assessed_at: number;
   content: ResultContent | null;
 };
@@ -241,8 +246,8 @@ export async function findResult(
   organisationId: number,
   assessmentId: string,
   visibility: Visibility,
-): Promise<WholeResult | undefined> {
-  type Row = Omit<WholeResult, 'content'> & { body: string | null };
+): Promise<ResultDetail | undefined> {
+  type Row = Omit<ResultDetail, 'content'> & { body: string | null };
   const [row] = await tx.query<Row>(whole, [organisationId, assessmentId, visibility]);
   if (row === undefined) return undefined;
   const { body, ...rest } = row;

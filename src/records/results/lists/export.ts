@@ -11,7 +11,7 @@ import { sheetBytes } from '../../../platform/formats/sheet.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import type { BrowsedResult } from './browse.ts';
 import { everyResult, exportSort } from './browse.ts';
-import type { Look } from './browse-statements.ts';
+import type { ResultQuery } from './browse-statements.ts';
 import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
 
 /**
@@ -93,7 +93,7 @@ export function resultColumns(zone: string, funding: FundingColumns | null = nul
 }
 
 /** Pages of results with the names of groups. `tx` must be one snapshot. */
-export async function* exportedResults(tx: Tx, look: Look): AsyncGenerator<ExportedResult[]> {
+export async function* exportedResults(tx: Tx, look: ResultQuery): AsyncGenerator<ExportedResult[]> {
   const sorted = { ...look, ...(await exportSort(tx, look)), after: null, limit: limits.exportPage };
   for await (const rows of everyResult(tx, sorted)) {
     const sets = await renderSets(tx, look.organisationId, [...new Set(rows.map((row) => row.group_set_id))]);

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { LearnerName } from '../../../records/learners/learners.ts';
 import type { App } from '../../../platform/app.ts';
 import type { Within } from '../invite.ts';
-import type { Before } from '../../../records/learners/erasure-guard.ts';
-import { lookBefore } from '../../../records/learners/erasure-guard.ts';
+import type { ErasureGuard } from '../../../records/learners/erasure-guard.ts';
+import { openErasureGuard } from '../../../records/learners/erasure-guard.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
 import { foresee, findInvisible } from '../invite.ts';
 import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
@@ -15,7 +15,7 @@ export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; fa
 
 /** What a draft comes to, in numbers. `doubtful`: rows that a person has to look at first. */
 export type Check = {
-  before: Before;
+  before: ErasureGuard;
   rows: Checked;
   faulty: number;
   doubtful: number;
@@ -56,7 +56,7 @@ const doubt = (row: Checked[number], ...more: Doubt[]): void => {
  * Finds rows without a reference whose name another row or a learner has: each would be one more learner, and one more credit.
  * @param seen learners who may have the names and whom the caller may see
  */
-function doubtNames(rows: Checked, right: Checked, seen: Before['meant']): void {
+function doubtNames(rows: Checked, right: Checked, seen: ErasureGuard['candidates']): void {
   const known = new Set(seen.map((one) => sameNameKey(one.full_name)));
   const byName = Map.groupBy(rows, ({ cells }) => sameNameKey(cells.full_name ?? ''));
   for (const row of right) {
@@ -104,7 +104,7 @@ export async function checkRows(
   context: RowContext,
   within: Within,
 ): Promise<Check> {
-  const before = await lookBefore(app.db, organisationId, {
+  const before = await openErasureGuard(app.db, organisationId, {
     names: given.flatMap(({ cells }) => cells.full_name ?? []),
     emails: given.flatMap(({ cells }) => cells.email ?? []),
   });
@@ -120,7 +120,7 @@ export async function checkRows(
   const right = rows.filter((row) => row.faults.length === 0);
   const ready = right.map((row) => row.ready!);
   const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
-  const ids = before.meant.map((one) => one.learner_id);
+  const ids = before.candidates.map((one) => one.learner_id);
   const unseen = await findInvisible(app.db, organisationId, ids, within.visibility);
   right.forEach((row, i) => {
     row.faults.push(...judged[i]!.faults);
@@ -129,7 +129,7 @@ export async function checkRows(
   doubtNames(
     rows,
     right,
-    before.meant.filter((one) => !unseen.has(one.learner_id)),
+    before.candidates.filter((one) => !unseen.has(one.learner_id)),
   );
   return {
     before,

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import type { Erased } from '../../../records/learners/erased.ts';
+import type { ErasedLearners } from '../../../records/learners/erased.ts';
 import { findErasedSince, isSame } from '../../../records/learners/erased.ts';
 import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/validation/personal-data.ts';
 import type { Check, Checked } from './check.ts';
@@ -41,7 +41,7 @@ export async function forgetRunRows(
 }
 
 /** What is left of a row once somebody is erased, as in what is stored. */
-function withoutPersons(given: Checked[number], { hadRef, persons }: Erased): Checked {
+function withoutPersons(given: Checked[number], { hadRef, persons }: ErasedLearners): Checked {
   let row = given;
   const { ref, full_name: name } = row.cells;
   if (ref !== undefined && hadRef(ref)) return [];

@@ -4,8 +4,8 @@ import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
-import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPlace } from '../../../records/directory/browse.ts';
-import { browseLearners, learnerSorts, looked, placements } from '../../../records/directory/browse.ts';
+import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPageStart } from '../../../records/directory/browse.ts';
+import { browseLearners, learnerSorts, maxScanned, placements } from '../../../records/directory/browse.ts';
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
@@ -58,7 +58,7 @@ function readFilter(query: URLSearchParams, text: string | null): LearnerFilter 
   };
 }
 
-function readPlace(after: string, before: string): LearnerPlace {
+function readPlace(after: string, before: string): LearnerPageStart {
   if (isUuid(after)) return { after: after.toLowerCase() };
   return isUuid(before) ? { before: before.toLowerCase() } : null;
 }
@@ -134,15 +134,15 @@ const isOpen = (filter: LearnerFilter) =>
 
 function shown(
   { base, zone, query }: Visit,
-  { learners, extent, passed, previous }: LearnerPage,
+  { learners, extent, scanned, previous }: LearnerPage,
   sorting: { by: string; descending: boolean },
   filter: LearnerFilter,
 ): Content {
   const note =
     extent === 'some'
-      ? `More than ${number(looked)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      ? `More than ${number(maxScanned)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${number(passed)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(scanned)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
         : null;
   if (learners.length === 0)
     return empty(
@@ -182,15 +182,15 @@ function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
 }
 
 /** Further pages of a search are buttons, because the search text is sent with them. */
-function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPlace): Content {
+function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPageStart): Content {
   const path = withQuery(`${base}/learners`, query, { after: null, before: null });
   const { previous, next } = page;
   if (text === null) {
-    const to = (where: LearnerPlace) =>
+    const to = (where: LearnerPageStart) =>
       where && withQuery(`${base}/learners`, query, { after: null, before: null, ...where });
     return pages({ first: place && path, previous: to(previous), next: to(next) });
   }
-  const button = (label: string, to: LearnerPlace) =>
+  const button = (label: string, to: LearnerPageStart) =>
     to &&
     buttonForm(path, label, [
       hiddenField('wanted', text),

@@ -1,6 +1,6 @@
 import type { ResultContent } from '../../../records/results/body.ts';
 import { browseResults } from '../../../records/results/lists/browse.ts';
-import type { ResultPlace } from '../../../records/results/lists/browse-statements.ts';
+import type { ResultPageStart } from '../../../records/results/lists/browse-statements.ts';
 import { unfiltered } from '../../../records/results/lists/browse-statements.ts';
 import type { DomainStrength, GroupDistribution } from '../../../records/results/lists/distribution.ts';
 import { distributionOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
@@ -107,14 +107,14 @@ export async function latestOf(
   const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
   const contents: ResultContent[] = [];
   const next = await db.snapshot(async (tx) => {
-    let after: ResultPlace | null = null;
+    let after: ResultPageStart | null = null;
     for (let n = 0; n < looks; n++) {
       const limit = maxForDomains - contents.length;
       const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
       const page = await browseResults(tx, look);
       contents.push(...page.rows.map(({ content }) => content));
       after = page.next;
-      if (after === null || !page.passed || contents.length === maxForDomains) break;
+      if (after === null || !page.isCutShort || contents.length === maxForDomains) break;
     }
     return after;
   });

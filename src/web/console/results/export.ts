@@ -1,4 +1,4 @@
-import type { Look } from '../../../records/results/lists/browse-statements.ts';
+import type { ResultQuery } from '../../../records/results/lists/browse-statements.ts';
 import { countInCells, groupSetsFor } from '../../../records/results/lists/browse.ts';
 import type { FundingColumns } from '../../../records/results/lists/export.ts';
 import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../../../records/results/lists/export.ts';
@@ -37,7 +37,7 @@ export function formatForm(visit: Visit, kept: URLSearchParams, cancel: string):
   return f.form('Download', { to: withQuery(visit.path, kept, {}), cancel }, format);
 }
 
-async function lookOf(visit: Visit): Promise<Look> {
+async function lookOf(visit: Visit): Promise<ResultQuery> {
   const { organisationId, query } = visit;
   const filter = await readResultFilter(visit);
   return {
@@ -50,7 +50,7 @@ async function lookOf(visit: Visit): Promise<Look> {
 }
 
 /** The number of rows in the file. Some filters only allow an upper limit (`exact: false`). */
-async function maxRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean }> {
+async function maxRows(visit: Visit, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
   const exact =
@@ -114,7 +114,7 @@ export const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('forma
 /** @param options.funding further columns of a list for funding */
 export async function downloadedResults(
   visit: Visit,
-  look: Look,
+  look: ResultQuery,
   given: { name: string; resource: string; funding: FundingColumns | null },
 ): Promise<Answer> {
   const format = formatOf(visit);

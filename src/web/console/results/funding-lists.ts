@@ -1,6 +1,6 @@
 import type { BrowsedResult } from '../../../records/results/lists/browse.ts';
 import { browseResults } from '../../../records/results/lists/browse.ts';
-import type { Look, ResultFilter } from '../../../records/results/lists/browse-statements.ts';
+import type { ResultQuery, ResultFilter } from '../../../records/results/lists/browse-statements.ts';
 import { probabilityBelow, placementOf } from '../../../records/results/lists/interval.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import type { Content } from '../../../platform/html/html.ts';
@@ -94,7 +94,7 @@ export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilt
   changedSinceUs: null,
 });
 
-async function lookFor(visit: Visit, list: List): Promise<Look> {
+async function lookFor(visit: Visit, list: List): Promise<ResultQuery> {
   const filter = fundingFilter(await readResultFilter(visit), list);
   return {
     organisationId: visit.organisationId,
@@ -118,7 +118,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     groupFields(visit),
     rulesOf(visit),
   ]);
-  const { rows, next, passed } = page;
+  const { rows, next, isCutShort } = page;
   const isLate = ({ content }: BrowsedResult) => startUs !== null && content.assessed_at_us >= startUs;
   const late = rows.filter(isLate).length;
   const probability = ({ content }: BrowsedResult): Content => {
@@ -139,7 +139,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     }${rows.length > 0 && html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${table<BrowsedResult>(
       {
         caption: 'The latest assessed first',
-        none: passed
+        none: isCutShort
           ? 'There are none among those looked through so far. The next page looks further.'
           : 'There are no such results.',
         sticky: true,
@@ -157,7 +157,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
         Evidence: (row) =>
           html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
       },
-    )}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, look.filter.visibility, next.join('.')), 'after', address)}`,
+    )}${isCutShort && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, look.filter.visibility, next.join('.')), 'after', address)}`,
   };
 }
 

@@ -7,8 +7,8 @@ import {
   beginImport,
   importRuns,
   keepImport,
-  TrialsBusy,
-  tryImport,
+  DryRunsBusy,
+  dryRunImport,
   whyCancelled,
 } from '../../../records/import/run.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -87,9 +87,9 @@ async function tryFile(visit: Visit): Promise<Answer> {
   const runId = uuidOf(once, JSON.stringify([hash('sha256', bytes), dates, events]));
   let trial;
   try {
-    trial = await tryImport(app, { organisationId, publicId }, bytes, dates);
+    trial = await dryRunImport(app, { organisationId, publicId }, bytes, dates);
   } catch (error) {
-    if (error instanceof TrialsBusy)
+    if (error instanceof DryRunsBusy)
       return {
         status: 503,
         headers: { 'retry-after': '30' },
@@ -110,7 +110,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
 const runOf = (visit: Visit): Promise<ImportRun> => named(visit, 'import_id', (...of) => importRuns.find(...of));
 
 function faultTable(run: ImportRun) {
-  const told = run.faults.filter((one) => one.taken !== true);
+  const told = run.faults.filter((one) => one.isImported !== true);
   if (told.length === 0) return null;
   const lines = run.faulty + run.rejected;
   const max = limits.importFaultsShown;
@@ -128,7 +128,7 @@ function faultTable(run: ImportRun) {
 
 /** Damaged names are imported as they are, so a person should look at them first. */
 function damagedLines(run: ImportRun) {
-  const lines = run.faults.filter((one) => one.taken === true).map((one) => number(one.line));
+  const lines = run.faults.filter((one) => one.isImported === true).map((one) => number(one.line));
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 20).join(', ');
   const more = lines.length > 20 ? ` and ${number(lines.length - 20)} more` : '';

@@ -1,7 +1,7 @@
-import type { BrowsedResult, WholeResult } from '../../../records/results/lists/browse.ts';
+import type { BrowsedResult, ResultDetail } from '../../../records/results/lists/browse.ts';
 import { browseResults, findResult } from '../../../records/results/lists/browse.ts';
-import type { Look, ResultPlace, ResultSort } from '../../../records/results/lists/browse-statements.ts';
-import { placeParts, resultSorts } from '../../../records/results/lists/browse-statements.ts';
+import type { ResultQuery, ResultPageStart, ResultSort } from '../../../records/results/lists/browse-statements.ts';
+import { pageStartTypes, resultSorts } from '../../../records/results/lists/browse-statements.ts';
 import { historyOf } from '../../../records/results/lists/history.ts';
 import type { FieldChange, HistoryEntry } from '../../../records/results/lists/history.ts';
 import { levelInterval, placementOf } from '../../../records/results/lists/interval.ts';
@@ -45,11 +45,11 @@ export function readResultSort(query: URLSearchParams): { sort: ResultSort; desc
 }
 
 /** A page token contains numbers and an ID, never a name. */
-export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPlace | null {
+export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPageStart | null {
   const given = readPlaceText(visit, visibility, visit.query.get('after') ?? '');
   if (given === '') return null;
   const parts = given.split('.');
-  const kinds = placeParts(sort);
+  const kinds = pageStartTypes(sort);
   const fits = parts.every((part, i) =>
     kinds[i] === 'uuid' ? isUuid(part) : (kinds[i] === 'int4' ? /^\d{1,9}$/ : /^\d{1,16}$/).test(part),
   );
@@ -81,11 +81,11 @@ async function results(visit: Visit): Promise<Answer> {
   const { sort, descending } = readResultSort(query);
   const filter = await readResultFilter(visit);
   const after = readPlace(visit, filter.visibility, sort);
-  const look: Look = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
+  const look: ResultQuery = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
   const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
-  const { rows, next, passed, sortedSinceUs } = page;
+  const { rows, next, isCutShort, sortedSinceUs } = page;
   const kept = filterQuery(query);
-  const none = passed
+  const none = isCutShort
     ? 'There are none like this among those looked through so far. The next page looks further.'
     : filter.visibility?.length === 0
       ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
@@ -112,12 +112,12 @@ async function results(visit: Visit): Promise<Answer> {
     }${
       rows.length > 0 &&
       html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
-    }${shown}${passed && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.visibility, next.join('.')), 'after', kept)}`,
+    }${shown}${isCutShort && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.visibility, next.join('.')), 'after', kept)}`,
   };
 }
 
 /** Results of learners whom the person may not see are the same 404 as unknown ones. */
-export const resultOf = (visit: Visit): Promise<WholeResult> =>
+export const resultOf = (visit: Visit): Promise<ResultDetail> =>
   named(visit, 'assessment_id', async (tx, organisationId, id) =>
     findResult(tx, organisationId, id, await visibilityOf(visit)),
   );
