@@ -1,5 +1,4 @@
-import type { Stats } from 'node:fs';
-import { createWriteStream, fstatSync } from 'node:fs';
+import { type Stats, createWriteStream, fstatSync } from 'node:fs';
 import { chmod, chown, copyFile, readdir, realpath, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';

@@ -1,13 +1,11 @@
 import type { App } from '../../src/platform/app.ts';
 import type { LearnerName } from '../../src/records/learners/learners.ts';
-import type { NamedLearner } from '../../src/records/learners/rename.ts';
-import { findNamedLearner } from '../../src/records/learners/rename.ts';
+import { type NamedLearner, findNamedLearner } from '../../src/records/learners/rename.ts';
 import { isOpaqueRef } from '../../src/platform/validation/personal-data.ts';
 import type { Call, Command, Declaration, Options, Output, Values } from './command.ts';
 import type { Failure } from './command.ts';
 import { Misuse } from './command.ts';
-import type { Inside } from './open.ts';
-import { missing, organisationCommand } from './open.ts';
+import { type Inside, missing, organisationCommand } from './open.ts';
 import { uuid } from './options.ts';
 
 /** Commands name a learner by reference, or by `--learner-id` if there is none. */

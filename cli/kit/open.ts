@@ -1,13 +1,10 @@
 import { isUuid } from '../../src/platform/crypto/random.ts';
 import { auditInside } from '../../src/platform/audit/audit.ts';
 import type { App } from '../../src/platform/app.ts';
-import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
+import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { ApiError } from '../../src/platform/errors/errors.ts';
-import type { OpenApp } from '../../src/server/open-app.ts';
-import { openApp } from '../../src/server/open-app.ts';
-import type { Organisation } from '../../src/organisations/organisations.ts';
-import { findOrganisation } from '../../src/organisations/organisations.ts';
+import { type OpenApp, openApp } from '../../src/server/open-app.ts';
+import { type Organisation, findOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/platform/config/settings.ts';
 import type { Call, Command, Declaration, Option, Options, Output, Values } from './command.ts';
 import { command, Failure } from './command.ts';
@@ -29,7 +26,7 @@ export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
  */
 export async function withApp<T>(
   run: (app: App, opened: OpenApp) => Promise<T>,
-  options: { mayBegin?: boolean; restoredBy?: string; shownMs?: number } = {},
+  options: { mayBegin?: boolean; restoredBy?: string; shownMs?: number; acceptSecret?: boolean } = {},
 ): Promise<T> {
   const { mayBegin = false, ...restored } = options;
   const opened = await openApp(

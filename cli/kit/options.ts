@@ -3,8 +3,7 @@ import { parseLowerBound } from '../../src/feed/time.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { isStorableText } from '../../src/platform/validation/personal-data.ts';
 import { isUuid } from '../../src/platform/crypto/random.ts';
-import type { Option } from './command.ts';
-import { Misuse } from './command.ts';
+import { type Option, Misuse } from './command.ts';
 
 /** The kinds of options. The value of an absent option is undefined. */
 

@@ -2,8 +2,7 @@ import { parseArgs } from 'node:util';
 import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/connection/unavailable.ts';
 import { storageFaultOf } from '../../src/platform/db/connection/storage-fault.ts';
 import { build } from '../../src/platform/config/version.ts';
-import type { Command } from './command.ts';
-import { Misuse } from './command.ts';
+import { type Command, Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
 /** Makes the signal that stops a command. Called when the command begins. */
@@ -13,7 +12,7 @@ type StopSignal = () => AbortSignal;
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   serve: () => import('../commands/server/serve.ts'),
   sandbox: () => import('../commands/server/sandbox.ts'),
-  migrate: () => import('../commands/server/migrate.ts'),
+  migrate: () => import('../commands/server/database.ts'),
   organisation: () => import('../commands/organisations/organisation.ts'),
   key: () => import('../commands/integrations/key.ts'),
   user: () => import('../commands/organisations/user.ts'),
@@ -33,18 +32,22 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   retention: () => import('../commands/governance/retention.ts'),
   hold: () => import('../commands/governance/legal-holds.ts'),
   case: () => import('../commands/governance/subject-requests.ts'),
-  secret: () => import('../commands/server/secret.ts'),
+  secret: () => import('../commands/server/database.ts'),
   check: () => import('../commands/server/check.ts'),
   'verify-sync': () => import('../commands/integrations/verify-sync.ts'),
   conform: () => import('../commands/integrations/conform.ts'),
-  digest: () => import('../commands/server/digest.ts'),
+  digest: () => import('../commands/server/check.ts'),
   backup: () => import('../commands/server/backup.ts'),
-  restore: () => import('../commands/server/restore.ts'),
-  distribute: () => import('../commands/server/distribute.ts'),
+  restore: () => import('../commands/server/backup.ts'),
+  distribute: () => import('../commands/server/database.ts'),
 };
 
+async function commandsOf(noun: string): Promise<Command[]> {
+  return (await nouns[noun]!()).commands.filter(({ name }) => name.split(' ')[0] === noun);
+}
+
 async function overview(): Promise<string> {
-  const commands = (await Promise.all(Object.values(nouns).map(async (load) => (await load()).commands))).flat();
+  const commands = (await Promise.all(Object.keys(nouns).map(commandsOf))).flat();
   const width = Math.max(...commands.map((command) => command.name.length));
   return [
     'Usage: ars COMMAND [OPTIONS]   every command takes --json and --help',
@@ -60,8 +63,6 @@ function help(command: Command): string {
 async function dispatch(words: string[], stop: StopSignal): Promise<number> {
   const { output } = terminal();
   const [first = ''] = words;
-  // Every object inherits names such as `constructor`.
-  const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
   if (first === '--version') {
     output.write(
       words.includes('--json') ? `${JSON.stringify(build)}\n` : `ars ${build.version} (commit ${build.commit})\n`,
@@ -72,8 +73,10 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
     output.write(`${await overview()}\n`);
     return words.length === 0 ? 2 : 0;
   }
-  if (load === undefined) throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
-  const { commands } = await load();
+  // Every object inherits names such as `constructor`.
+  if (!Object.hasOwn(nouns, first))
+    throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
+  const commands = await commandsOf(first);
   const command = commands
     .filter((one) => one.name.split(' ').every((word, i) => words[i] === word))
     .sort((a, b) => b.name.length - a.name.length)[0];

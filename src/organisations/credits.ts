@@ -1,5 +1,4 @@
-import { statement } from '../platform/db/database.ts';
-import type { Tx } from '../platform/db/database.ts';
+import { type Tx, statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { lockFeed } from '../feed/position.ts';
 

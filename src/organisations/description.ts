@@ -1,8 +1,7 @@
 import { isEmailAddress } from '../platform/validation/email.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isStorableText } from '../platform/validation/personal-data.ts';
-import type { Subject } from '../engine/scoring/levels.ts';
-import { subjects } from '../engine/scoring/levels.ts';
+import { type Subject, subjects } from '../engine/scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';
 
 /** The settings of an organisation as a form sends them. */

@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Tx, statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';

@@ -1,7 +1,6 @@
 import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command } from '../../kit/command.ts';
-import { Misuse } from '../../kit/command.ts';
+import { type Command, Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
 import { allOf, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { reason, time, uuid } from '../../kit/options.ts';

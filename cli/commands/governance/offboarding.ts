@@ -5,10 +5,8 @@ import type { Tx } from '../../../src/platform/db/database.ts';
 import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { DatabaseUnavailable, lockHeld } from '../../../src/platform/db/connection/unavailable.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
-import type { Certificate } from '../../../src/governance/offboarding/certificate.ts';
-import { certificateText } from '../../../src/governance/offboarding/certificate.ts';
-import type { NotDeleted } from '../../../src/governance/offboarding/delete.ts';
-import { deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
+import { type Certificate, certificateText } from '../../../src/governance/offboarding/certificate.ts';
+import { type NotDeleted, deleteOrganisation } from '../../../src/governance/offboarding/delete.ts';
 import { exportOrganisation } from '../../../src/governance/offboarding/export.ts';
 import { OtherFolder, refuseEarlierHistory } from '../../../src/governance/offboarding/folder.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
@@ -16,11 +14,9 @@ import { findOrganisation } from '../../../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../../../src/organisations/suspension.ts';
 import { knownLineage } from '../../../src/governance/restore/lineage.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Call, Command, Output } from '../../kit/command.ts';
-import { command, Failure, Misuse } from '../../kit/command.ts';
+import { type Call, type Command, type Output, command, Failure, Misuse } from '../../kit/command.ts';
 import { proveWritable, writeWhole } from '../../kit/in-place.ts';
-import type { Inside } from '../../kit/open.ts';
-import { missing, organisationCommand, operator, withApp } from '../../kit/open.ts';
+import { type Inside, missing, organisationCommand, operator, withApp } from '../../kit/open.ts';
 import { flag, reason, required, text } from '../../kit/options.ts';
 
 const movedText =

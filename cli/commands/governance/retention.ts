@@ -1,13 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { KindName } from '../../../src/governance/retention/kinds.ts';
-import { kindNames, kinds } from '../../../src/governance/retention/kinds.ts';
+import { type KindName, kindNames, kinds } from '../../../src/governance/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../../src/governance/retention/policy.ts';
-import type { Run } from '../../../src/governance/retention/run.ts';
-import { orderRun, retentionRuns, shareDone, stopRun } from '../../../src/governance/retention/run.ts';
-import type { Call, Command, Output } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
-import type { Inside } from '../../kit/open.ts';
-import { operator, organisationCommand } from '../../kit/open.ts';
+import { type Run, orderRun, retentionRuns, shareDone, stopRun } from '../../../src/governance/retention/run.ts';
+import { type Call, type Command, type Output, Failure, Misuse } from '../../kit/command.ts';
+import { type Inside, operator, organisationCommand } from '../../kit/open.ts';
 import { flag, limit, onOff } from '../../kit/options.ts';
 import { linesOf, listOf, pick, tableOf } from '../../kit/table.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';

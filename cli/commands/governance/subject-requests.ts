@@ -10,8 +10,7 @@ import {
 } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command, Options, Values } from '../../kit/command.ts';
-import { Misuse } from '../../kit/command.ts';
+import { type Command, type Options, type Values, Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
 import { allOf, foundById, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { line, or, required, time, uuid, word } from '../../kit/options.ts';

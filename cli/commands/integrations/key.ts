@@ -24,11 +24,9 @@ import { receiptPdf } from '../../../src/integrations/access-keys/receipt.ts';
 import { scopeInWords, whatStays } from '../../../src/integrations/access-keys/scope-words.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command, Option, Values } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
+import { type Command, type Option, type Values, Failure, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';
-import type { Inside } from '../../kit/open.ts';
-import { missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
+import { type Inside, missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
 import { count, email, flag, or, several, text, time } from '../../kit/options.ts';
 import { listOf, pick, table, tableOf } from '../../kit/table.ts';
 

@@ -9,13 +9,11 @@ import { createForwarder, parseForwardTo } from '../../../src/sandbox/conformanc
 import { sampleEvent } from '../../../src/sandbox/conformance/samples.ts';
 import { newSecret } from '../../../src/integrations/webhooks/http/signing.ts';
 import { accessOf } from '../../kit/access.ts';
-import type { Call, Command, Output, Values } from '../../kit/command.ts';
-import { command, Failure, Misuse } from '../../kit/command.ts';
+import { type Call, type Command, type Output, type Values, command, Failure, Misuse } from '../../kit/command.ts';
 import { note, organisationOf, withApp } from '../../kit/open.ts';
 import { checked, count, flag, or, parsed, required, text, words } from '../../kit/options.ts';
 import { terminal } from '../../kit/terminal.ts';
-import type { EventType } from '../../../src/platform/validation/event-types.ts';
-import { eventTypes, learnerGroupsUpdated } from '../../../src/platform/validation/event-types.ts';
+import { type EventType, eventTypes, learnerGroupsUpdated } from '../../../src/platform/validation/event-types.ts';
 
 export const forwardTo = parsed('URL', '', parseForwardTo);
 

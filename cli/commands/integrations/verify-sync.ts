@@ -3,10 +3,8 @@ import { ApiError, Client, compare } from '../../../client/src/index.ts';
 import { orderedFilters } from '../../../client/src/sync/filters.ts';
 import { inSpiteOfRestores, refuseRestored } from '../../../client/src/sync/outcome.ts';
 import { accessOf } from '../../kit/access.ts';
-import type { Call, Command, Values } from '../../kit/command.ts';
-import { command, Failure, Misuse } from '../../kit/command.ts';
-import type { ForeignMirror } from './foreign-mirror.ts';
-import { openForeignMirror } from './foreign-mirror.ts';
+import { type Call, type Command, type Values, command, Failure, Misuse } from '../../kit/command.ts';
+import { type ForeignMirror, openForeignMirror } from './foreign-mirror.ts';
 import { checked, flag, or, required, text } from '../../kit/options.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 

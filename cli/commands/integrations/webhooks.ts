@@ -3,8 +3,7 @@ import type { App } from '../../../src/platform/app.ts';
 import { formatMs } from '../../../src/platform/time/clock.ts';
 import { withUnitOfWork, rowsQueue } from '../../../src/platform/db/unit-of-work.ts';
 import { parseInstant } from '../../../src/feed/time.ts';
-import type { ListedDelivery } from '../../../src/integrations/webhooks/browse.ts';
-import { listDeliveries, deliveryStatuses } from '../../../src/integrations/webhooks/browse.ts';
+import { type ListedDelivery, listDeliveries, deliveryStatuses } from '../../../src/integrations/webhooks/browse.ts';
 import { redeliverOne, replayStep } from '../../../src/integrations/webhooks/resend.ts';
 import { endpointWarning } from '../../../src/integrations/webhooks/endpoints/health.ts';
 import {
@@ -19,10 +18,8 @@ import {
 } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { sendTest } from '../../../src/integrations/webhooks/attempt.ts';
 import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
-import type { Call, Command, Options, Output, Values } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
-import type { Inside } from '../../kit/open.ts';
-import { foundById, missing, organisationCommand } from '../../kit/open.ts';
+import { type Call, type Command, type Options, type Output, type Values, Failure, Misuse } from '../../kit/command.ts';
+import { type Inside, foundById, missing, organisationCommand } from '../../kit/open.ts';
 import { count, or, parsed, required, text, word } from '../../kit/options.ts';
 import { listOf, table, tableOf } from '../../kit/table.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';

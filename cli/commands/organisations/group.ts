@@ -10,17 +10,14 @@ import {
 import { changeGroup } from '../../../src/organisations/groups/change.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';
 import type { Moving } from '../../../src/organisations/groups/members.ts';
-import type { PastedPreview } from '../../../src/organisations/groups/pasted-refs.ts';
-import { previewPasted, readPastedRefs } from '../../../src/organisations/groups/pasted-refs.ts';
+import { type PastedPreview, previewPasted, readPastedRefs } from '../../../src/organisations/groups/pasted-refs.ts';
 import { membershipRuns, orderMoves } from '../../../src/organisations/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../../../src/organisations/groups/types.ts';
 import { formatPosition } from '../../../src/feed/time.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import type { Call, Command, Output } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
+import { type Call, type Command, type Output, Failure, Misuse } from '../../kit/command.ts';
 import { readTextFile } from '../../kit/file.ts';
-import type { Inside } from '../../kit/open.ts';
-import { foundById, operator, organisationCommand } from '../../kit/open.ts';
+import { type Inside, foundById, operator, organisationCommand } from '../../kit/open.ts';
 import { flag, limit, line, or, parsed, required, text, word } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
 

@@ -9,10 +9,8 @@ import { grantCredits, listCreditEntries } from '../../../src/organisations/cred
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isTimeZone, readPageAddress } from '../../../src/organisations/description.ts';
 import { offboardingCommands } from '../governance/offboarding.ts';
-import type { Command, Output } from '../../kit/command.ts';
-import { command, Failure, Misuse } from '../../kit/command.ts';
-import type { Inside } from '../../kit/open.ts';
-import { act, organisationCommand, operator, withApp } from '../../kit/open.ts';
+import { type Command, type Output, command, Failure, Misuse } from '../../kit/command.ts';
+import { type Inside, act, organisationCommand, operator, withApp } from '../../kit/open.ts';
 import * as option from '../../kit/options.ts';
 import { fieldsOf, pick, tableOf } from '../../kit/table.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';

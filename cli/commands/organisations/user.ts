@@ -1,12 +1,9 @@
 import { revokeLinksOf } from '../../../src/integrations/access-keys/link.ts';
 import { dropInvitationsOf, inviteUser } from '../../../src/organisations/users/invitations.ts';
 import { changeMember, listMembers } from '../../../src/organisations/users/members.ts';
-import type { Role } from '../../../src/organisations/users/roles.ts';
-import { roles } from '../../../src/organisations/users/roles.ts';
-import type { Call, Command } from '../../kit/command.ts';
-import { Failure } from '../../kit/command.ts';
-import type { Inside } from '../../kit/open.ts';
-import { missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
+import { type Role, roles } from '../../../src/organisations/users/roles.ts';
+import { type Call, type Command, Failure } from '../../kit/command.ts';
+import { type Inside, missing, needsMailServer, operator, organisationCommand } from '../../kit/open.ts';
 import { email, flag, required, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 

@@ -10,8 +10,7 @@ import { keepApart, listAlike, listWithoutRef } from '../../../src/governance/de
 import { learnerStateOf } from '../../../src/records/directory/learner-state.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
+import { type Command, Failure, Misuse } from '../../kit/command.ts';
 import { learnerCommand, namedLearner } from '../../kit/learner-argument.ts';
 import { operator, organisationCommand } from '../../kit/open.ts';
 import { checked, count, limit, or, sortKey, text, time, uuid, word } from '../../kit/options.ts';

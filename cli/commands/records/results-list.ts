@@ -1,16 +1,17 @@
 import type { App } from '../../../src/platform/app.ts';
 import { exportedResults, resultColumns, sheetFile } from '../../../src/records/results/lists/export.ts';
-import type { ResultQuery, ResultFilter } from '../../../src/records/results/lists/browse-statements.ts';
-import { resultSorts } from '../../../src/records/results/lists/browse-statements.ts';
+import {
+  type ResultFilter,
+  type ResultQuery,
+  resultSorts,
+} from '../../../src/records/results/lists/browse-statements.ts';
 import { fundingFilter, fundingLists } from '../../../src/web/console/results/funding-lists.ts';
 import { readFilter, filterNames } from '../../../src/web/console/results/filter.ts';
 import { startOfDay } from '../../../src/organisations/zone.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
-import type { Sheet, SheetFormat } from '../../../src/platform/formats/sheet.ts';
-import { sheetFormats } from '../../../src/platform/formats/sheet.ts';
+import { type Sheet, type SheetFormat, sheetFormats } from '../../../src/platform/formats/sheet.ts';
 import type { Organisation } from '../../../src/organisations/organisations.ts';
-import type { Call, Command, Output } from '../../kit/command.ts';
-import { Misuse } from '../../kit/command.ts';
+import { type Call, type Command, type Output, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';
 import { note, organisationCommand } from '../../kit/open.ts';
 import { sortKey, text, word } from '../../kit/options.ts';

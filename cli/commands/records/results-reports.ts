@@ -7,8 +7,7 @@ import { countsOf, latestOf } from '../../../src/web/console/results/distributio
 import { browseGroup } from '../../../src/organisations/groups/browse.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
-import type { Command } from '../../kit/command.ts';
-import { Misuse } from '../../kit/command.ts';
+import { type Command, Misuse } from '../../kit/command.ts';
 import { missing, organisationCommand } from '../../kit/open.ts';
 import { or, text, uuid, word } from '../../kit/options.ts';
 import { filterOf, queryOf, readTarget, target, writeSheet } from './results-list.ts';

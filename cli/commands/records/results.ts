@@ -1,5 +1,4 @@
-import type { FieldChange, HistoryEntry } from '../../../src/records/results/lists/history.ts';
-import { historyOf } from '../../../src/records/results/lists/history.ts';
+import { type FieldChange, type HistoryEntry, historyOf } from '../../../src/records/results/lists/history.ts';
 import { amendAssessment, readAmendment } from '../../../src/records/results/amend.ts';
 import type { Command } from '../../kit/command.ts';
 import { readJsonFile } from '../../kit/file.ts';

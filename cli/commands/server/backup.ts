@@ -2,20 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { formatMs, systemClock } from '../../../src/platform/time/clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
-import { backUp } from '../../../src/platform/db/embedded/backup.ts';
+import { backUp, restoreBackup } from '../../../src/platform/db/embedded/backup.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
 import { streamLog } from '../../../src/platform/observability/log.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { openApp } from '../../../src/server/open-app.ts';
 import { isSecretOf } from '../../../src/server/service-secret.ts';
-import type { Settings } from '../../../src/platform/config/settings.ts';
-import { readSettings } from '../../../src/platform/config/settings.ts';
-import type { Call, Command } from '../../kit/command.ts';
-import { command, Failure, Misuse } from '../../kit/command.ts';
-import { required, text } from '../../kit/options.ts';
+import { type Settings, readSettings } from '../../../src/platform/config/settings.ts';
+import { type Call, type Command, command, Failure, Misuse } from '../../kit/command.ts';
+import { operator, withApp } from '../../kit/open.ts';
+import { flag, position, required, text } from '../../kit/options.ts';
 import { terminal } from '../../kit/terminal.ts';
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-export const stopped =
+const stopped =
   (call: Call<unknown>) =>
   (error: unknown): never => {
     if (call.signal.aborted) throw new Failure('Stopped before the end: nothing is left of it.');
@@ -23,7 +24,7 @@ export const stopped =
   };
 
 /** Prints the progress every 0.5 seconds. */
-export function meterOf(call: Call<unknown>): (bytes: number) => void {
+function meterOf(call: Call<unknown>): (bytes: number) => void {
   let nextMs = 0;
   return (bytes) => {
     const nowMs = systemClock.monotonicMs();
@@ -33,7 +34,7 @@ export function meterOf(call: Call<unknown>): (bytes: number) => void {
   };
 }
 
-export function embeddedSettings(): Settings {
+function embeddedSettings(): Settings {
   const settings = readSettings(terminal().environment);
   if (settings.databaseUrl !== undefined)
     throw new Misuse('this is for the embedded database; back up your own PostgreSQL by its own tools');
@@ -51,6 +52,9 @@ async function hasSecret(url: string, out: string): Promise<boolean> {
     await db.close();
   }
 }
+
+const effectWords = (organisations: number) =>
+  `${organisations} ${organisations === 1 ? 'organisation' : 'organisations'}: every live record gets a new position while the service runs, and reaches all who follow by since.`;
 
 export const commands: Command[] = [
   command({
@@ -75,6 +79,42 @@ export const commands: Command[] = [
       } finally {
         await embedded.stop();
       }
+    },
+  }),
+  command({
+    name: 'restore',
+    summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
+    options: { from: text('DIR'), declare: flag, above: position('TIME') },
+    run: async (call) => {
+      const { from, declare, above } = call.options;
+      if ((from !== undefined) === declare)
+        throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
+      if (above !== undefined && from !== undefined) throw new Misuse('--above goes with --declare');
+      const shownMs = above === undefined ? 0 : above / 1000;
+      if (shownMs > systemClock.nowMs() + limits.shownAboveMs)
+        throw new Misuse('--above must be at most a year ahead: no feed goes back below it again');
+      if (from === undefined)
+        return withApp(
+          async (_app, { begunAgain }) => {
+            const organisations = begunAgain!;
+            return { json: { organisations }, text: `The restore is declared for ${effectWords(organisations)}` };
+          },
+          { restoredBy: operator, shownMs },
+        );
+      const settings = embeddedSettings();
+      const options = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
+      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), options).catch(stopped(call));
+      // Opening it once shows now whether the backup can be used.
+      const opened = await openApp({ ...settings, log: 'none' }).catch((error: Error) => {
+        throw new Failure(
+          `The backup of ${madeAt} is in ${settings.dataDir}, but can't be opened yet: ${error.message}`,
+        );
+      });
+      await opened.close();
+      return {
+        json: { made_at: madeAt, files, data_dir: settings.dataDir },
+        text: `The backup of ${madeAt} is in ${settings.dataDir}, and opens. What came after it is lost: ask integrators for a full sweep, or let them compare by digest.`,
+      };
     },
   }),
 ];

@@ -1,13 +1,14 @@
+import { repairDigest, verifyDigest } from '../../../src/feed/digest-repair.ts';
+import { listOrganisations } from '../../../src/organisations/organisations.ts';
 import type { App } from '../../../src/platform/app.ts';
 import type { Place } from '../../../src/platform/db/stored-text.ts';
 import { readReport } from '../../../src/records/evidence/evidence.ts';
 import { holdsNationalInsuranceNumber } from '../../../src/platform/validation/personal-data.ts';
 import { canRedact, findPersonalData, redactPlace } from '../../../src/governance/redaction/redaction.ts';
-import type { Call, Command } from '../../kit/command.ts';
-import { command } from '../../kit/command.ts';
+import { type Call, type Command, command } from '../../kit/command.ts';
 import { act, note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
-import { linesOf, table } from '../../kit/table.ts';
+import { linesOf, table, tableOf } from '../../kit/table.ts';
 
 /** Never shows the text that was found. */
 function shown({ table: name, column, key }: Place): Place {
@@ -59,11 +60,46 @@ async function check(call: Call<{ organisation: string | undefined; redact: bool
   });
 }
 
+type Found = { organisation_id: string; state: 'right' | 'differs' | 'repaired'; cells: number };
+
 export const commands: Command[] = [
   command({
     name: 'check personal-data',
     summary: 'Look through all stored text for National Insurance numbers, list where they are, or redact them',
     options: { organisation: text('ID'), redact: flag },
     run: check,
+  }),
+  command({
+    name: 'digest verify',
+    summary: 'Recount the results and compare them with the digest that the feed gives, or count it again',
+    options: { repair: flag, organisation: text('ID') },
+    run: ({ options: { repair, organisation }, signal, progress }) =>
+      withApp(async (app) => {
+        const all = organisation === undefined ? listOrganisations(app.db) : [await organisationOf(app, organisation)];
+        const organisations = await all;
+        const found: Found[] = [];
+        for (const { organisation_id: id, public_id } of organisations) {
+          if (signal.aborted) break;
+          progress(`${found.length} of ${organisations.length} organisations`);
+          const differing = await verifyDigest(app, id);
+          const cells = differing.length;
+          let state: Found['state'] = cells === 0 ? 'right' : 'differs';
+          if (state === 'differs' && repair) {
+            await note(app, id, 'digest verify repair', null);
+            await repairDigest(app, id);
+            if ((await verifyDigest(app, id)).length === 0) state = 'repaired';
+          }
+          found.push({ organisation_id: public_id, state, cells });
+        }
+        return {
+          json: { organisations: found },
+          text: tableOf(found, [
+            ['organisation', 'organisation_id'],
+            ['digest', 'state'],
+            ['cells that differed', 'cells'],
+          ]),
+          exitCode: found.some(({ state }) => state === 'differs') || signal.aborted ? 1 : 0,
+        };
+      }),
   }),
 ];

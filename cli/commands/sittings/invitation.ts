@@ -14,10 +14,8 @@ import { postInvitations } from '../../../src/sittings/invitations/email-templat
 import { correctSupervision, findBegun } from '../../../src/sittings/sittings.ts';
 import { cancelInvitation } from '../../../src/governance/erasure/cancel-invitation.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import type { Command, Output } from '../../kit/command.ts';
-import { Failure, Misuse } from '../../kit/command.ts';
-import type { Inside } from '../../kit/open.ts';
-import { foundById, operator, organisationCommand } from '../../kit/open.ts';
+import { type Command, type Output, Failure, Misuse } from '../../kit/command.ts';
+import { type Inside, foundById, operator, organisationCommand } from '../../kit/open.ts';
 import {
   count,
   limit,

@@ -1,14 +1,10 @@
 import { lastInstantOf } from '../../../src/organisations/zone.ts';
 import { UnreadableFile } from '../../../src/platform/formats/lines.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
-import type { Check, Checked } from '../../../src/sittings/invitations/runs/check.ts';
-import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
-import type { Run } from '../../../src/sittings/invitations/runs/read-runs.ts';
-import { pageOfRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
-import type { Namesake } from '../../../src/sittings/invitations/runs/namesakes.ts';
-import { findNamesakes } from '../../../src/sittings/invitations/runs/namesakes.ts';
-import type { Doubt } from '../../../src/sittings/invitations/runs/row.ts';
-import { doubtWords } from '../../../src/sittings/invitations/runs/row.ts';
+import { type Check, type Checked, checkRows } from '../../../src/sittings/invitations/runs/check.ts';
+import { type Run, pageOfRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
+import { type Namesake, findNamesakes } from '../../../src/sittings/invitations/runs/namesakes.ts';
+import { type Doubt, doubtWords } from '../../../src/sittings/invitations/runs/row.ts';
 import {
   beginRun,
   draftRun,
@@ -16,13 +12,11 @@ import {
   invitationRuns,
   whyCancelled,
 } from '../../../src/sittings/invitations/runs/run.ts';
-import type { TableRow } from '../../../src/sittings/invitations/runs/table.ts';
-import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
+import { type TableRow, readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { sameNameKey } from '../../../src/records/learners/keys.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command, Output } from '../../kit/command.ts';
-import { Failure } from '../../kit/command.ts';
+import { type Command, type Output, Failure } from '../../kit/command.ts';
 import { readWholeFile } from '../../kit/file.ts';
 import { act, missing, operator, organisationCommand } from '../../kit/open.ts';
 import { flag } from '../../kit/options.ts';

@@ -1,10 +1,8 @@
 import { listOrganisations } from '../../../src/organisations/organisations.ts';
 import { answersLeast, maxExposure, reportFit } from '../../../src/sittings/scoring/fit.ts';
-import type { SittingReview } from '../../../src/sittings/review.ts';
-import { reviewSitting, signWords } from '../../../src/sittings/review.ts';
+import { type SittingReview, reviewSitting, signWords } from '../../../src/sittings/review.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import type { Command } from '../../kit/command.ts';
-import { command, Failure } from '../../kit/command.ts';
+import { type Command, command, Failure } from '../../kit/command.ts';
 import { organisationCommand, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';

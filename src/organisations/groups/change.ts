@@ -4,8 +4,7 @@ import { lockFeed } from '../../feed/position.ts';
 import { stampMembers } from '../../feed/stamp.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
-import type { GroupRow } from './store.ts';
-import { countActiveGroups, findGroup, updateGroup } from './store.ts';
+import { type GroupRow, countActiveGroups, findGroup, updateGroup } from './store.ts';
 import { teamType } from './types.ts';
 
 /**

@@ -1,11 +1,9 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import type { GroupInput } from './schema.ts';
-import type { GroupRow } from './store.ts';
-import { countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';
+import { type GroupRow, countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';
 import { teamType } from './types.ts';
 
 /** A group of a request, with its index there. */

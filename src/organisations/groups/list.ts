@@ -1,5 +1,4 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { GroupRow } from './store.ts';
 
 const page = statement('group.page')`

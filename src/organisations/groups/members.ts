@@ -1,11 +1,9 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { stampRegrouped } from '../../feed/stamp.ts';
 import { idsOf } from '../learner-ref.ts';
 import { recomputeSets } from '../../feed/group-sets.ts';

@@ -1,7 +1,5 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Delimiter } from '../../platform/formats/csv.ts';
-import { cellsOf, cellText, namesDelimiter } from '../../platform/formats/csv.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Delimiter, cellsOf, cellText, namesDelimiter } from '../../platform/formats/csv.ts';
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
 import { findReached } from './store.ts';
 

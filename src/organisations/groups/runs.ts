@@ -1,10 +1,8 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
-import { added, jobsOf } from '../../feed/jobs/jobs.ts';
+import { type JobRow, type Stepped, added, jobsOf } from '../../feed/jobs/jobs.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Moving } from './members.ts';
-import { moveMembers } from './members.ts';
+import { type Moving, moveMembers } from './members.ts';
 
 /** `reached` learners were processed; `changed` of them changed. */
 type Progress = { total: number; reached: number; changed: number };

@@ -1,8 +1,7 @@
 import { limits } from '../../platform/config/limits.ts';
 import { ApiError, errorTable } from '../../platform/errors/errors.ts';
 import type { TObjectOptions } from 'typebox';
-import type { Meaning } from '../../platform/validation/fields.ts';
-import { learnerRefs, line } from '../../platform/validation/fields.ts';
+import { type Meaning, learnerRefs, line } from '../../platform/validation/fields.ts';
 import { clientGroupTypes, teamType } from './types.ts';
 import { formatPosition } from '../../feed/time.ts';
 import type { GroupRow } from './store.ts';

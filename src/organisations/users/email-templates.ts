@@ -1,10 +1,8 @@
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { Letter } from '../../platform/mail/template.ts';
-import { nameInLetter } from '../../platform/mail/template.ts';
+import { type Letter, nameInLetter } from '../../platform/mail/template.ts';
 import { postLetter } from '../../platform/mail/outbox.ts';
-import type { Role } from './roles.ts';
-import { roleNames } from './roles.ts';
+import { type Role, roleNames } from './roles.ts';
 
 // Each address receives one email, even if it belongs to two accounts or is the organisation's mailbox too.
 const addressees = statement('user.addressees')`

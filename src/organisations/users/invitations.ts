@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
@@ -8,8 +7,7 @@ import { handOverTeams } from '../teams.ts';
 import { createAccount, plainEmail } from './accounts.ts';
 import { invitationLetter, writeOfChange } from './email-templates.ts';
 import { addMember, leave } from './members.ts';
-import type { Role } from './roles.ts';
-import { mayGive, roles } from './roles.ts';
+import { type Role, mayGive, roles } from './roles.ts';
 
 export type UserInvitation = {
   organisation_id: number;

@@ -1,12 +1,9 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { removeAccountIfNowhere } from './accounts.ts';
-import type { Role } from './roles.ts';
-import { mayGive } from './roles.ts';
+import { type Role, mayGive } from './roles.ts';
 import { disconnectIdentity } from './single-sign-on.ts';
-import type { Membership } from './sessions.ts';
-import { belonging, endSessions } from './sessions.ts';
+import { type Membership, belonging, endSessions } from './sessions.ts';
 
 /** A person in an organisation. */
 export type Member = {

@@ -1,6 +1,5 @@
-import type { BrowsedGroup } from '../../../organisations/groups/browse.ts';
+import type { BrowsedGroup, Impact } from '../../../organisations/groups/browse.ts';
 import { browseGroup, browseGroups, membersCountedFor } from '../../../organisations/groups/browse.ts';
-import type { Impact } from '../../../organisations/groups/impact.ts';
 import type { GroupRow } from '../../../organisations/groups/store.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
 import { groupNameFault, groupRefFault } from '../../../organisations/groups/description.ts';

@@ -1,9 +1,8 @@
 import type { BrowsedGroup, Passage } from '../../../organisations/groups/browse.ts';
-import { browseHistory } from '../../../organisations/groups/browse.ts';
+import { browseHistory, impactOfGroup } from '../../../organisations/groups/browse.ts';
 import { changeGroup } from '../../../organisations/groups/change.ts';
 import { createGroup } from '../../../organisations/groups/create.ts';
 import { groupNameFault } from '../../../organisations/groups/description.ts';
-import { impactOfGroup } from '../../../organisations/groups/impact.ts';
 import { clientGroupTypes, groupTypes } from '../../../organisations/groups/types.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';

@@ -1,10 +1,15 @@
 import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import type { BrowsedGroup, GroupMember } from '../../../organisations/groups/browse.ts';
-import { browseGroups, browseMembers, isSorted, memberIds } from '../../../organisations/groups/browse.ts';
+import {
+  browseGroups,
+  browseMembers,
+  impactOfLearners,
+  isSorted,
+  memberIds,
+} from '../../../organisations/groups/browse.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
 import type { Moving } from '../../../organisations/groups/members.ts';
 import { previewPasted, readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
-import { impactOfLearners } from '../../../organisations/groups/impact.ts';
 import type { MembershipRun } from '../../../organisations/groups/runs.ts';
 import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
 import type { Content, Markup } from '../../../platform/html/html.ts';

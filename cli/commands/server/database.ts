@@ -3,15 +3,49 @@ import { openDatabase } from '../../../src/platform/db/database.ts';
 import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { isDistributed } from '../../../src/platform/db/citus/distributed.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
+import { distribute, planDistribution, proveReady } from '../../../src/platform/db/citus/distribute.ts';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { proveOneDatabase } from '../../../src/platform/db/connection/pooler.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
 import { streamLog } from '../../../src/platform/observability/log.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
-import type { Command } from '../../kit/command.ts';
-import { command } from '../../kit/command.ts';
+import { type Call, type Command, command, Failure } from '../../kit/command.ts';
+import { withApp } from '../../kit/open.ts';
+import { count, flag, or } from '../../kit/options.ts';
 import { terminal } from '../../kit/terminal.ts';
 
 const unreachable = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ETIMEDOUT', 'ENOTFOUND']);
+
+async function distributeDatabase(call: Call<{ dryRun: boolean; shards: number }>) {
+  const { dryRun, shards } = call.options;
+  const settings = readSettings(terminal().environment);
+  const url = settings.databaseDirectUrl ?? settings.databaseUrl;
+  if (url === undefined)
+    throw new Failure('Only a PostgreSQL of your own can be distributed: set DATABASE_URL to the coordinator.');
+  await proveOneDatabase(settings);
+  const db = openDatabase(url, streamLog(systemClock, 'none', terminal().output), 2);
+  try {
+    await proveReady(db);
+    const steps = await planDistribution(db, shards);
+    if (dryRun) {
+      const left = steps.filter(({ done }) => !done);
+      return {
+        json: { steps, taken: [] },
+        text: left.length === 0 ? 'The database is distributed.' : left.map(({ step }) => step).join('\n'),
+      };
+    }
+    const taken = await distribute(db, shards, call.signal, call.step);
+    return {
+      json: { steps: await planDistribution(db, shards), taken },
+      text: taken.length === 0 ? 'The database is distributed.' : `The database is distributed: ${taken.length} steps.`,
+    };
+  } catch (error) {
+    if (call.signal.aborted) throw new Failure('Stopped between two steps: the same command goes on.');
+    throw error;
+  } finally {
+    await db.close();
+  }
+}
 
 export const commands: Command[] = [
   command({
@@ -48,6 +82,22 @@ export const commands: Command[] = [
         await db.close();
         await embedded?.stop();
       }
+    },
+  }),
+  command({
+    name: 'distribute',
+    summary: 'Distribute the database by organisation over the nodes of a Citus cluster, or go on with it',
+    options: { dryRun: flag, shards: or(count(1, limits.maxShards), limits.shards) },
+    run: distributeDatabase,
+  }),
+  command({
+    name: 'secret accept',
+    summary:
+      'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
+    run: () => {
+      const text =
+        'The database is used with the present ARS_SECRET from here on. Rotate the secret of every webhook endpoint.';
+      return withApp(async () => ({ json: { accepted: true }, text }), { acceptSecret: true });
     },
   }),
 ];
