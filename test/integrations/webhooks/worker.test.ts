@@ -10,6 +10,13 @@ import {
   resumeEndpoint,
   registerEndpoint,
 } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
+import { createAttempts } from '../../../src/integrations/webhooks/attempt.ts';
+import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
+import { Recorder } from '../../../src/integrations/webhooks/outcome.ts';
+import type { Tx } from '../../../src/platform/db/database.ts';
+import { nilUuid } from '../../../src/platform/crypto/random.ts';
+import { systemClock } from '../../../src/platform/time/clock.ts';
+import { parseNetworks } from '../../../src/platform/validation/networks.ts';
 import { claimEndpoints, LeaseManager } from '../../../src/integrations/webhooks/lease.ts';
 import { dueDeliveries, EndpointQueue } from '../../../src/integrations/webhooks/queue.ts';
 import { onCitus } from '../../support/postgres.ts';
@@ -193,6 +200,37 @@ suite('workers', async () => {
     await drained.promise;
     assert.equal((await claimEndpoints(db, other, 100, organisations)).length, 1, 'it is given back thereafter');
     await connection.close();
+  });
+
+  test('ask about every delivery that begins before it takes a permit', async () => {
+    const { app } = scene.service;
+    const endpoint = await scene.endpoint();
+    await scene.emit(Array.from({ length: 12 }, (_, i) => `learner-${i}`));
+    const nowMs = scene.clock.nowMs();
+    const lease = { workerId: app.random.uuid(), nowMs, untilMs: nowMs + 10_000 };
+    const leased = (await claimEndpoints(app.db, lease, 100, [scene.organisation.id])).find(
+      ({ endpoint_id: id }) => id === endpoint.id,
+    )!;
+    const questions: number[] = [];
+    const counting: Tx = {
+      query: (sql, values) => {
+        questions.push(String(values![0]).split(',').length);
+        return app.db.query(sql, values);
+      },
+    };
+    const recorder = new Recorder(app.db);
+    const sender = createSender({ clock: systemClock, allowNetworks: parseNetworks('127.0.0.0/8') });
+    const never = new AbortController().signal;
+    const rest = { stopping: never, breakOff: never, failed: assert.ifError };
+    const attempt = createAttempts({ ...rest, app, sender, recorder, connection: counting });
+    const queue = new EndpointQueue(leased, lease, { ...rest, read: async () => [], attempt, drained: () => {} });
+    const due = await dueDeliveries(app.db, leased, nowMs, { at: new Date(0), deliveryId: nilUuid }, 100);
+    const ended = await Promise.all(due.map((delivery) => attempt(queue, delivery)));
+    assert.ok(ended.every(({ result }) => result === 'delivered'));
+    assert.ok(recorder.maxUnrecorded() < due.length);
+    assert.deepEqual(questions, [due.length]);
+    await Promise.all(ended.map(({ recorded }) => recorded));
+    await sender.close();
   });
 
   test('leave the lanes of others alone for one lease after the database was away', async () => {
