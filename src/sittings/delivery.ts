@@ -32,8 +32,8 @@ export function individualOf({ settings, withheld }: Pick<SittingRow, 'settings'
 }
 
 /**
- * Selects the next question, or ends the questions. The function changes the sitting's row; the caller stores the row and
- * the question. Each selection keeps its reasons, so that the sitting can be replayed.
+ * Selects the next question, or ends the questions. The function changes the sitting's row; the caller stores the row
+ * and the question. Each selection keeps its reasons, so that the sitting can be replayed.
  * @returns null at the end
  */
 export function nextQuestion(

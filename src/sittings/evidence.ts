@@ -5,18 +5,17 @@ import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
 import type { Placement, Subject } from '../engine/scoring/levels.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
 import type { Course } from './scoring/engagement-flags.ts';
-import { changeSign } from './scoring/engagement-flags.ts';
+import { changeFlag } from './scoring/engagement-flags.ts';
 import { standards } from './scoring/standards.ts';
 import type { FrozenSettings } from './delivery.ts';
 import type { SittingRow } from './store.ts';
 
-/** What the learner declares before the answers are sent. */
 export const declarationText = 'The answers are my own, and nobody helped me to answer the questions.';
 
 const workingLevel = (subject: Subject, placement: Placement): string =>
   publishedLevels(subject, placement).working_level;
 
-/** What evidence says of a sitting of ours. Pure: everything comes from what is stored. */
+/** The part of the evidence about a sitting. Pure: it depends on stored values only. */
 export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
@@ -47,7 +46,7 @@ export function evidenceOfSitting(
       met: deciding.side === 'at_or_above',
       inside_interval: deciding.isBorderline,
     },
-    // No item of any bank is calibrated yet: the first that is makes this depend on the items given.
+    // No item is calibrated yet. The first calibrated item makes this depend on the items given.
     provisional: true,
     calibration_sd: irt.calibrationSd,
     domains_level: levelName(result.domainLevel),
@@ -69,7 +68,7 @@ export function evidenceOfSitting(
     ],
     not_assessed: notAssessed,
     ...course,
-    signs: { ...course.signs, ...changeSign(result) },
+    signs: { ...course.signs, ...changeFlag(result) },
     versions: [
       { name: 'Item bank', version: result.versions.bank },
       { name: 'IRT engine', version: result.versions.irt },

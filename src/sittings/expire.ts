@@ -8,12 +8,12 @@ import { idleMs } from './working-time.ts';
 const batch = 50;
 
 /**
- * Closes sittings that nobody has touched for 48 hours. The question on the screen doesn't count; what was answered
- * before is scored like a sitting that ran out of time, without a declaration, or is void where it is too little.
+ * Closes sittings that were not touched for 48 hours. Their answers are scored as when time runs out, without a
+ * declaration. The question on the screen doesn't count. A sitting with too few answers is void.
  * @returns how many were closed
  */
 export async function closeIdleSittings(app: App): Promise<number> {
-  // A worker that wasn't told the public address leaves it to the web processes: evidence prints that address.
+  // Evidence prints the public URL. A worker without that setting leaves the work to the web processes.
   if (app.settings.baseUrl === '') return 0;
   const before = new Date(app.clock.nowMs() - idleMs);
   let closed = 0;

@@ -11,7 +11,7 @@ import { formatPosition } from '../feed/time.ts';
 import { auditAct } from '../platform/audit/act.ts';
 import type { Invitation } from './invitations/invitations.ts';
 import { findInvitation, markInvitationUsed, reopenInvitation } from './invitations/invitations.ts';
-import { cancelInvitationLetter } from './invitations/email-templates.ts';
+import { cancelInvitationEmail } from './invitations/email-templates.ts';
 import type { LearnerName } from '../records/learners/learners.ts';
 import { findLearnersByIds } from '../records/learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -27,21 +27,16 @@ import { learnerActor } from './start.ts';
 import type { SittingKey, SittingRow } from './store.ts';
 import { findItems, findSitting, lockSitting, updateSitting } from './store.ts';
 import { suspensionsDuring } from './suspension.ts';
-import { isGivenUp } from './working-time.ts';
+import { isAbandoned } from './working-time.ts';
 
-/**
- * `completed` and `void` also for a sitting that was so before; `not_due`: questions are still open, somebody is there, or the
- * organisation is suspended.
- */
+/** `not_due`: questions are open, the learner is there, or the organisation is suspended. */
 export type Finish = 'completed' | 'void' | 'not_due';
 
 /**
- * Turns the answers into a result: the sitting closed, both engines' result stored, the assessment recorded with its
- * evidence, its event and its place in the feed, and the invitation used up, in one transaction. A process that dies
- * anywhere leaves an open sitting or a whole result. The evidence PDF is made before; if anything that it shows has
- * changed meanwhile, it is made again.
- * @param idleSince null for one that the learner declares; a sitting that was given up ended when it was last touched,
- * which is before that time: a learner who came back just now is about to declare
+ * Turns the answers into a result. One transaction closes the sitting, stores the result of both engines, records the
+ * assessment with its evidence and event, and marks the invitation as used. The evidence PDF is made before the
+ * transaction, and made again if a value that it shows has changed.
+ * @param idleSince null if the learner declares; an abandoned sitting was last touched before this time
  */
 export async function finishSitting(app: App, key: SittingKey, idleSince: Date | null): Promise<Finish> {
   const at = new Date(app.clock.nowMs());
@@ -68,16 +63,16 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
   }
 }
 
-/** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
+/** Too few answers: there is no result, and the learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleSince: Date | null): Promise<Finish> {
   const { organisation_id: id } = sitting;
   return withUnitOfWork(app, idleSince === null ? rowsQueue(id) : feedQueue(id), async (work) => {
-    // Each before the next: whoever ends or moves several takes them in this order.
+    // Lock order: the feed, the invitation, the sitting.
     const feed = idleSince === null ? null : await lockFeed(work, id);
     await findInvitation(work.tx, sitting.organisation_id, sitting.invitation_id, 'update');
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
-    if (feed !== null && !isGivenUp(row, feed, idleSince!)) return 'not_due';
+    if (feed !== null && !isAbandoned(row, feed, idleSince!)) return 'not_due';
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
     await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
     await auditAct(work, sitting.organisation_id, {
@@ -89,7 +84,7 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleS
   });
 }
 
-/** What the evidence shows beside the sitting itself. */
+/** Values of the evidence that may change while it is made. */
 type Shown = {
   organisation: string;
   ukprn: string | null;
@@ -118,7 +113,7 @@ async function complete(
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
-    if (idleSince !== null && !isGivenUp(row, feed, idleSince)) return 'not_due';
+    if (idleSince !== null && !isAbandoned(row, feed, idleSince)) return 'not_due';
     if (row.learner_id !== sitting.learner_id) return 'changed';
     if (JSON.stringify(await readShown(work.tx, row)) !== JSON.stringify(shown)) return 'changed';
     await recordAssessments(
@@ -148,7 +143,7 @@ async function complete(
     const link = await readLink(app, work.tx, organisationId, sitting.invitation_id);
     if (link?.next === null) {
       const used = await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
-      if (used !== undefined) await cancelInvitationLetter(work, used);
+      if (used !== undefined) await cancelInvitationEmail(work, used);
     }
     await auditAct(work, organisationId, { actor: learnerActor, action: 'sitting finish', resource: assessmentId });
     return 'completed';
@@ -160,7 +155,7 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
   const { purpose } = invitation!;
-  // Given again meanwhile, it speaks of the sittings to come.
+  // The invitation may have changed for the sittings to come, so the sitting's own values come first.
   const { supervision, supervisor, retake_reason } = sitting.supervision === null ? invitation! : sitting;
   const { name, ukprn } = organisation;
   return {

@@ -7,27 +7,24 @@ import type { SittingRow } from './store.ts';
 import { findSittings } from './store.ts';
 import { idleMs } from './working-time.ts';
 
-/** What a learner's link opens: one invitation with its sittings, and nothing of anybody else. */
+/** What a learner's link opens: one invitation with its sittings. */
 export type Link = {
   invitation: Invitation;
-  /** The invitation's subjects in order, each with the sitting that counts. */
+  /** In the invitation's order, each subject with the sitting that counts. */
   subjects: { subject: Subject; sitting: SittingRow | null }[];
   /** The sitting under way. */
   open: SittingRow | null;
-  /** The newest sitting that is over, void ones included. */
+  /** The newest ended sitting, void ones included. */
   last: SittingRow | null;
   /** The first subject that has no result yet. */
   next: Subject | null;
-  /** Nothing can be begun any more; a sitting under way can still be finished. */
+  /** No sitting can begin. An open sitting can still be finished. */
   expired: boolean;
-  /**
-   * Whether results can be read: until the link expires, and for 48 hours after a sitting that was closed later than
-   * that.
-   */
+  /** Results can be read until the link expires, and for 48 hours after a sitting that was closed later. */
   readable: boolean;
 };
 
-/** @returns null for a link that this service didn't make, or whose invitation was withdrawn */
+/** @returns null for a link that this service didn't make, and for a cancelled invitation */
 export async function openLink(app: App, token: string): Promise<Link | null> {
   const named = readInvitationToken(app.secrets, token);
   if (named === null) return null;
@@ -38,7 +35,7 @@ export async function openLink(app: App, token: string): Promise<Link | null> {
   return linkOf(app, invitation, sittings);
 }
 
-/** The same inside a transaction, which has one connection and so asks one thing after the other. */
+/** Reads a link inside a transaction, which has one connection and so one query at a time. */
 export async function readLink(app: App, tx: Tx, organisationId: number, invitationId: string): Promise<Link | null> {
   return linkOf(
     app,
@@ -47,7 +44,7 @@ export async function readLink(app: App, tx: Tx, organisationId: number, invitat
   );
 }
 
-/** Whether it is a link of this service whose invitation was taken back; who has made one up is told nothing. */
+/** Whether the link is of this service and its invitation is cancelled. False for invented links. */
 export async function isWithdrawn(app: App, token: string): Promise<boolean> {
   const named = readInvitationToken(app.secrets, token);
   if (named === null) return false;

@@ -2,24 +2,22 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { SittingRow } from './store.ts';
 
-/** A learner turns out to be another one: the sittings go over, those under way included. */
-
-const openOfThese = statement('sitting.open_of_these')`
+const openOf = statement('sitting.open_of_these')`
   select learner_id, subject, last_seen_at from sitting
    where organisation_id = $1 and learner_id = any($2) and status = 'open' order by sitting_id for update`;
-const pass = statement('sitting.pass')`
+const reassign = statement('sitting.pass')`
   update sitting set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning sitting_id`;
 
-/** The learners' sittings that are under way, held until the end of this unit of work. */
+/** Locks the learners' open sittings until the end of this unit of work. */
 export function lockOpenSittings(
   tx: Tx,
   organisationId: number,
   learnerIds: string[],
 ): Promise<Pick<SittingRow, 'learner_id' | 'subject' | 'last_seen_at'>[]> {
-  return tx.query(openOfThese, [organisationId, learnerIds]);
+  return tx.query(openOf, [organisationId, learnerIds]);
 }
 
-/** One learner's sittings are another's, those under way included. @returns how many */
+/** Gives one learner's sittings to another, open ones included. @returns how many */
 export async function reassignSittings(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
-  return (await tx.query(pass, [organisationId, from, to])).length;
+  return (await tx.query(reassign, [organisationId, from, to])).length;
 }

@@ -2,9 +2,7 @@ import type { Tx } from '../platform/db/database.ts';
 import { statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 
-/** How sittings end without a result, and what is taken out of those that have ended. */
-
-/** What was said of its supervision stands in the evidence, and nowhere else once a sitting is over. */
+/** After a sitting has ended, only the evidence holds its supervision. */
 const forgotten = 'supervision = null, supervisor = null, retake_reason = null';
 
 const voidOf = statement('sitting.void_of_learner')`
@@ -13,7 +11,7 @@ const voidOf = statement('sitting.void_of_learner')`
 const voidUnder = statement('sitting.void_under_invitation')`
   update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`;
 
-/** Which questions were shown, and whether they were right, stays: a later sitting rather shows others. */
+/** Items and outcomes stay, because later sittings prefer other items. */
 function emptiedWhere(name: string, whose: string) {
   return statement(`sitting.emptied_${name}`)`
   with emptied as (
@@ -30,7 +28,7 @@ const emptiedBefore = statement('sitting.emptied_before')`
      and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
   returning i.position`;
 
-/** Ends the learner's sittings that are under way, without a result. @returns how many there were */
+/** Ends the learner's open sittings without a result. @returns how many */
 export async function voidSittingsOfLearner(
   work: UnitOfWork,
   organisationId: number,
@@ -39,7 +37,7 @@ export async function voidSittingsOfLearner(
   return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
 }
 
-/** The same for those that were begun under an invitation which is cancelled. */
+/** Ends the open sittings of a cancelled invitation without a result. */
 export async function voidSittingsOfInvitation(
   work: UnitOfWork,
   organisationId: number,
@@ -48,17 +46,17 @@ export async function voidSittingsOfInvitation(
   await work.tx.query(voidUnder, [organisationId, invitationId, 'cancelled', new Date(work.nowMs)]);
 }
 
-/** Nothing that was typed for the result, or that it said, stays in its sitting. */
+/** Removes answers and result from the sitting of a result. */
 export async function redactSittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
   await tx.query(emptiedOfResult, [organisationId, assessmentId]);
 }
 
-/** The same for all sittings of learners, those without a result included; none is open. */
+/** Removes answers and results from all sittings of learners. None of the sittings is open. */
 export async function redactSittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
 }
 
-/** Takes away what a learner typed in sittings that ended before that time. @returns how many answers */
+/** Removes a learner's answers from sittings that ended before this time. @returns how many answers */
 export async function deleteAnswersBefore(
   tx: Tx,
   organisationId: number,

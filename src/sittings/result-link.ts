@@ -3,20 +3,20 @@ import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
 import type { SittingRow } from './store.ts';
 import { findSitting } from './store.ts';
 
-/** How long a result can be read by its own link: a year, so that it is at hand when the next courses begin. */
+/** A result's link works for a year, so that it works when the next courses begin. */
 export const resultLinkMs = 365 * 24 * 3600_000;
 
-/** The token of a link that shows one result, and lets nobody sit anything. */
+/** The token of a link that shows one result. It can't begin a sitting. */
 export function resultToken(app: App, sitting: SittingRow): string {
   return linkToken(app.secrets, 'result', sitting.organisation_id, sitting.sitting_id);
 }
 
-/** The organisation that a result's link names; null for anything that this service didn't write. */
+/** @returns null for a token that this service didn't make */
 export function organisationOfResultToken(app: App, token: string): number | null {
   return readLinkToken(app.secrets, 'result', token)?.organisationId ?? null;
 }
 
-/** @returns null for a link that this service didn't make; `expired` once its year is over */
+/** @returns null for a link that this service didn't make */
 export async function openResultLink(app: App, token: string): Promise<SittingRow | 'expired' | null> {
   const linked = readLinkToken(app.secrets, 'result', token);
   if (linked === null) return null;

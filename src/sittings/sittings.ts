@@ -1,4 +1,4 @@
-/** What other nouns may ask of sittings. */
+/** What other nouns may call. */
 export {
   deleteAnswersBefore,
   redactSittingOfResult,

@@ -12,28 +12,28 @@ import { nextQuestion } from './delivery.ts';
 import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
 import { seenForMs, timeLimitMs } from './working-time.ts';
 
-/** Who acts on a sitting, in audit logs: whoever holds the learner's link. */
+/** The actor in the audit log for acts with a learner's link. */
 export const learnerActor = 'learner';
 
 /**
- * Begins the link's next subject, or does nothing where a sitting is under way, everything is done or the link has
- * expired. Of two requests at once, one begins it: a learner has one open sitting in a subject, whatever the links.
- * Bank version, delivery settings, time limit, all chance and the items that the learner saw lately are frozen here.
- * @param code what a supervisor released, where the invitation asks for one
- * @returns the invitation under which the subject is under way: another one than the link's, where it was begun with
- * that; null where a code is needed, and this isn't it
+ * Begins the link's next subject, unless a sitting is open, all subjects are done or the link has expired. A learner
+ * has one open sitting in a subject, so of two requests one begins it. Bank version, settings, time limit, seed and the
+ * items that the learner saw lately are fixed here.
+ * @param code the code that a supervisor released, if the invitation needs one
+ * @returns the invitation of the open sitting, which may be another than the link's; null if the code is wrong or
+ * missing
  */
 export async function startSitting(app: App, link: Link, code = ''): Promise<string | null> {
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
   const { organisation_id, invitation_id } = invitation;
   return withUnitOfWork(app, rowsQueue(organisation_id), async (work) => {
-    // Whose it is, and what holds for it, may have changed since the link was read.
+    // The learner and the invitation may have changed since the link was read.
     const held = await findInvitation(work.tx, organisation_id, invitation_id, 'share');
     if (held?.status !== 'open' || held.expires_at.getTime() <= work.nowMs) return invitation_id;
     const { learner_id, start_code: needsCode, extra_time_pct } = held;
     const learner = { organisation_id, learner_id, subject };
-    // Before the code is taken: it would be used up for nothing.
+    // Checked before the code, which would be used without a sitting.
     const before = await invitationOfOpenSitting(work.tx, learner);
     if (before !== undefined) return before;
     const release = needsCode ? await takeStartCode(work, organisation_id, invitation_id, code) : null;
@@ -66,7 +66,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   });
 }
 
-/** The invitation under which the link's next subject is under way: another one of the learner's; null where none is. */
+/** The learner's other invitation under which the link's next subject is open; null if there is none. */
 export async function begunElsewhere(app: App, { invitation, open, next, expired }: Link): Promise<string | null> {
   if (open !== null || next === null || expired) return null;
   const { organisation_id, learner_id } = invitation;

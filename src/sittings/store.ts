@@ -19,19 +19,19 @@ export type SittingRow = {
   on_screen_since: Date | null;
   last_seen_at: Date;
   started_at: Date;
-  /** Of one that was given up, when it was last touched. */
+  /** An abandoned sitting finished when it was last touched. */
   finished_at: Date | null;
-  /** When one that was given up was closed; null of all others. */
+  /** When an abandoned sitting was closed; else null. */
   closed_at: Date | null;
   stop: string | null;
   declared_at: Date | null;
   void_reason: string | null;
   assessment_id: string | null;
   result: string | null;
-  /** Who released the code that it began with, by name, and when. */
+  /** The name of the person who released the start code. */
   released_by: string | null;
   released_at: Date | null;
-  /** What its invitation said of these when it began; null once it is over. */
+  /** From the invitation when the sitting began; null after the sitting has ended. */
   supervision: string | null;
   supervisor: string | null;
   retake_reason: string | null;
@@ -43,7 +43,7 @@ const openOf = statement('sitting.open_of_learner')`
 const invitationOfOpen = statement('sitting.invitation_of_open')`
   select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'`;
 
-/** The invitation that the learner's open sitting of the subject was begun with. */
+/** The invitation of the learner's open sitting in the subject. */
 export async function invitationOfOpenSitting(
   tx: Tx,
   { organisation_id, learner_id, subject }: Pick<SittingRow, 'organisation_id' | 'learner_id' | 'subject'>,
@@ -52,12 +52,10 @@ export async function invitationOfOpenSitting(
   return rows[0]?.invitation_id;
 }
 
-/** Whether the learner is in the middle of a sitting. */
 export async function hasOpenSitting(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
   return (await tx.query(openOf, [organisationId, learnerId])).length > 0;
 }
 
-/** What names a sitting. */
 export type SittingKey = { organisation_id: number; sitting_id: string };
 
 export type SittingItemRow = {
@@ -70,9 +68,8 @@ export type SittingItemRow = {
   answered_at: Date | null;
   answer: string | null;
   outcome: ItemOutcome | null;
-  /** Working time, pauses left out; null where it was not measured. */
+  /** Working time without pauses; null if it was not measured. */
   working_ms: number | null;
-  /** How often the learner paused at it, and for how long together. */
   pauses: number;
   paused_ms: number;
 };
@@ -158,7 +155,7 @@ export async function findSitting(
   return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
 }
 
-/** The sitting that a result came from; imported results have none. */
+/** Imported results have no sitting. */
 export async function findSittingOfResult(
   tx: Tx,
   organisationId: number,
@@ -167,7 +164,7 @@ export async function findSittingOfResult(
   return (await tx.query<SittingRow>(ofResult, [organisationId, assessmentId]))[0];
 }
 
-/** Holds the sitting to the end of the transaction: of two tabs, one waits. */
+/** Locks the sitting to the end of the transaction, so that one of two tabs waits. */
 export async function lockSitting(
   tx: Tx,
   { organisation_id, sitting_id }: SittingKey,
@@ -175,18 +172,18 @@ export async function lockSitting(
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
-/** A result took another one's place: the sitting is where the new one came from. */
+/** Moves the sitting to the result that replaces another. */
 export async function moveSitting(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(moved, [organisationId, from, to]);
 }
 
-/** Those of the invitations under which a sitting has begun, void ones included. */
+/** The invitations among these with a sitting, void ones included. */
 export async function findBegun(tx: Tx, organisationId: number, invitationIds: string[]): Promise<Set<string>> {
   const rows = await tx.query<{ invitation_id: string }>(begun, [organisationId, invitationIds]);
   return new Set(rows.map((row) => row.invitation_id));
 }
 
-/** @returns undefined where the learner has an open sitting in the subject, or the invitation was withdrawn */
+/** @returns undefined if the learner has an open sitting in the subject, or the invitation was cancelled */
 export async function insertSitting(
   tx: Tx,
   row: Pick<
@@ -241,77 +238,61 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
   ]);
 }
 
-/** Somebody is there; not while it is paused. */
+/** Has no effect during a pause. */
 export async function touchSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey, at: Date): Promise<void> {
   await tx.query(touch, [organisation_id, sitting_id, at]);
 }
 
-/** Somebody says how the sitting that is under way is supervised, whatever its invitation said when it began. */
+/** Corrects the supervision of the invitation's open sitting. */
 export async function correctSupervision(
   tx: Tx,
   organisationId: number,
   invitationId: string,
-  given: { supervision?: string; supervisor?: string | null },
+  { supervision, supervisor }: { supervision?: string; supervisor?: string | null },
 ): Promise<void> {
-  await tx.query(correct, [
-    organisationId,
-    invitationId,
-    given.supervision ?? null,
-    given.supervisor !== undefined,
-    given.supervisor ?? null,
-  ]);
+  const values = [supervision ?? null, supervisor !== undefined, supervisor ?? null];
+  await tx.query(correct, [organisationId, invitationId, ...values]);
 }
 
 export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {
   return tx.query<SittingItemRow>(items, [organisation_id, sitting_id]);
 }
 
-/**
- * What selection and marking need of a sitting: every item with its outcome, and the rendered form of the current one.
- */
+/** Items with their outcomes. Only the current item has its rendered form. */
 export type HistoryRow = { position: number; item_id: string; outcome: ItemOutcome | null; rendered: string | null };
 
 export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> {
   return tx.query<HistoryRow>(history, [sitting.organisation_id, sitting.sitting_id]);
 }
 
+type CurrentItem = Pick<SittingItemRow, 'position' | 'item_id' | 'rendered' | 'answer'>;
+
 /** The question that waits for an answer. */
-export async function findCurrent(
-  tx: Tx,
-  sitting: SittingKey,
-): Promise<{ position: number; item_id: string; rendered: string; answer: string | null } | undefined> {
-  return (
-    await tx.query<{ position: number; item_id: string; rendered: string; answer: string | null }>(current, [
-      sitting.organisation_id,
-      sitting.sitting_id,
-    ])
-  )[0];
+export async function findCurrent(tx: Tx, sitting: SittingKey): Promise<CurrentItem | undefined> {
+  return (await tx.query<CurrentItem>(current, [sitting.organisation_id, sitting.sitting_id]))[0];
 }
 
-/** Keeps what was filled in so far on a question that is not answered yet. */
+/** Stores the answer so far to an open question. */
 export async function storeDraft(tx: Tx, sitting: SittingKey, position: number, answer: string | null): Promise<void> {
   await tx.query(draft, [sitting.organisation_id, sitting.sitting_id, position, answer]);
 }
 
-/** Adds to the working time of the question that stays open. */
 export async function addWorkingTime(tx: Tx, sitting: SittingKey, position: number, ms: number): Promise<void> {
   await tx.query(pause, [sitting.organisation_id, sitting.sitting_id, position, ms]);
 }
 
-/** A pause at the question is over. */
 export async function addPause(tx: Tx, sitting: SittingKey, position: number, ms: number): Promise<void> {
   await tx.query(resume, [sitting.organisation_id, sitting.sitting_id, position, ms]);
 }
 
 export type NewItem = Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>;
 
-/** What became of the current question. */
 type Ended = {
   position: number;
   answered_at: Date;
   answer: string | null;
   outcome: ItemOutcome;
-  /** Working time since it was shown, or shown again after a pause. */
+  /** Working time since the question was last shown. */
   working_ms: number;
 };
 
@@ -328,7 +309,7 @@ export async function addItem(tx: Tx, sitting: SittingRow, row: NewItem): Promis
   ]);
 }
 
-/** Ends the current question and shows the next one, if there is one, by one statement; the sitting's row is locked. */
+/** Ends the current question and shows the next one in one statement. The caller has locked the sitting. */
 export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, next: NewItem | null): Promise<void> {
   await tx.query(advance, [
     sitting.organisation_id,
@@ -351,7 +332,7 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
   ]);
 }
 
-/** Items that the learner was shown after that time, in any sitting of the subject. */
+/** Items that the learner was shown since then in any sitting of the subject. */
 export async function itemsSeenSince(
   tx: Tx,
   learner: { organisation_id: number; learner_id: string; subject: Subject },
@@ -370,7 +351,7 @@ export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<S
 const open = statement('sitting.open_count')`
   select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`;
 
-/** Sittings under way, of all organisations. */
+/** Open sittings of all organisations. */
 export async function countOpenSittings(tx: Tx): Promise<number> {
   return (await tx.query<{ count: number }>(open))[0]!.count;
 }

@@ -14,8 +14,8 @@ const add = statement('sitting.add_paused')`
    where i.organisation_id = $1 and i.sitting_id = p.sitting_id and i.outcome is null`;
 
 /**
- * An organisation is being suspended: what its learners have paused until now is added to their questions. From here to the
- * resumption none of them can come back, and that is no pause of theirs.
+ * Adds the pauses of learners up to the suspension of their organisation. The time of the suspension counts as no
+ * pause, because learners can't return during it.
  */
 export async function addPausesUntilNow(work: UnitOfWork, organisationId: number): Promise<void> {
   const sittings = await work.tx.query<{ sitting_id: string; last_seen_at: Date }>(paused, [organisationId]);
@@ -28,7 +28,7 @@ export async function addPausesUntilNow(work: UnitOfWork, organisationId: number
   ]);
 }
 
-/** How often its organisation was suspended between a sitting's start and its end, and for how many seconds together. */
+/** The number of suspensions during a sitting, and their seconds in total. */
 export function suspensionsDuring(
   tx: Tx,
   { organisation_id: id, started_at: from, finished_at: to }: SittingRow,

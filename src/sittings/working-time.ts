@@ -1,26 +1,23 @@
 import type { Feed } from '../feed/position.ts';
 import type { SittingRow } from './store.ts';
 
-/**
- * One display of a question never costs more than this, however long it stays on the screen: a learner whose connection
- * was lost, or who was called away, loses no more working time.
- */
+/** The most working time that one display of a question costs. A learner may lose the connection or be called away. */
 export const maxDisplayMs = 10 * 60_000;
 
-/** A sitting that nobody has touched for this long is closed; it counts from the resumption of its organisation. */
+/** A sitting that was not touched for this long is closed. The time restarts when a suspended organisation resumes. */
 export const idleMs = 48 * 3600_000;
 
-/** Until when a sitting that nobody touches stays open, unless its organisation is suspended before. */
+/** When an untouched sitting is closed, unless its organisation is suspended before. */
 export function idleEnd(lastSeenAt: Date, resumedAt: Date | null): Date {
   return new Date(Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0) + idleMs);
 }
 
 /**
- * Whether nobody has touched a sitting since then, though they could. While its organisation is suspended nobody can, and it is
- * left as it is: it may have been exported (docs/decisions/0013).
- * @param feed of its organisation, locked: a suspension waits for what follows, or is seen here
+ * Whether a sitting was not touched since this time. During a suspension learners can't return, and the sitting may
+ * have been exported (docs/decisions/0013), so it stays open.
+ * @param feed of the organisation, locked, so that a suspension comes before or after this unit of work
  */
-export function isGivenUp(
+export function isAbandoned(
   sitting: Pick<SittingRow, 'last_seen_at'>,
   { suspended, resumedAt }: Pick<Feed, 'suspended' | 'resumedAt'>,
   since: Date,
@@ -29,14 +26,14 @@ export function isGivenUp(
 }
 
 /**
- * How much of a pause that ends now is still to be added: all of it, or what lies behind the resumption of its organisation, where
- * that was suspended meanwhile (src/sittings/suspension.ts). A clock that was set back makes a pause of nothing.
+ * The part of a pause, in milliseconds, that is not added yet. A suspension has added the part before it, so the rest
+ * begins with the resumption. If the clock was set back, the pause is 0.
  */
 export function pausedMs(lastSeenAt: Date, resumedAt: Date | null, nowMs: number): number {
   return Math.max(0, nowMs - Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0));
 }
 
-/** Who looks at a sitting again within this time has just been seen. */
+/** Touches of a sitting within this time are stored once. */
 export const seenMs = 60_000;
 
 /** An item that was shown within this time counts as seen. */
@@ -44,15 +41,13 @@ export const seenForMs = 365 * 24 * 3600_000;
 
 type Timed = Pick<SittingRow, 'used_ms' | 'on_screen_since' | 'time_limit_ms'>;
 
-/**
- * Working time of the question that is on the screen now; none while the sitting is paused or the clock was set back.
- */
+/** Working time of the question on the screen. It is 0 during a pause, and if the clock was set back. */
 export function displayMs(sitting: Timed, nowMs: number): number {
   if (sitting.on_screen_since === null) return 0;
   return Math.min(maxDisplayMs, Math.max(0, nowMs - sitting.on_screen_since.getTime()));
 }
 
-/** Working time so far, never above the limit. */
+/** Working time so far, at most the limit. */
 export function usedMs(sitting: Timed, nowMs: number): number {
   return Math.min(sitting.time_limit_ms, sitting.used_ms + displayMs(sitting, nowMs));
 }
@@ -61,7 +56,7 @@ export function remainingMs(sitting: Timed, nowMs: number): number {
   return sitting.time_limit_ms - usedMs(sitting, nowMs);
 }
 
-/** The usual limit of the subject with the extra time that the provider decided. */
+/** The usual limit of the subject with the extra time of the invitation. */
 export function timeLimitMs(usualMs: number, extraTimePct: number): number {
   return Math.round((usualMs * (100 + extraTimePct)) / 100);
 }

@@ -133,7 +133,7 @@ suite('signs in evidence and review', async () => {
     assert.match(page, /"label":"Pauses","value":"1, of 25 minutes"/);
     assert.match(page, /"outcome":"skipped","time":"0:40"/);
     assert.match(page, /"label":"Why it ended","value":"(Further questions would|The most questions)/);
-    const review = (await reviewSitting(service.app, org.id, assessmentId))!;
+    const { review } = (await reviewSitting(service.app, org.id, assessmentId))!;
     assert.equal(review.items[2]!.outcome, 'skipped');
     assert.deepEqual([review.items[4]!.working_ms, review.items[4]!.pauses], [45_000, 1]);
     assert.equal(

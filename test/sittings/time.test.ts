@@ -412,7 +412,7 @@ suite('working time', async () => {
     assert.equal(await uma.finishes(sitting), 'completed');
     const { assessment_id: id } = await read(sitting);
     const expected = { count: 3, seconds: 42 * 24 * 3600 + 60 };
-    assert.deepEqual((await reviewSitting(app, own.id, id!))!.suspended, expected);
+    assert.deepEqual((await reviewSitting(app, own.id, id!))!.review.suspended, expected);
     const [edition] = await app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [
       id,
     ]);

@@ -86,7 +86,9 @@ function faultOf(item: Item): string | null {
 
 type Entry = { id: string };
 
-/** Adds to `list`, in place; an entry of the same id is replaced only if `replace`. `given` is the entry as it was read. */
+/**
+ * Adds to `list`, in place; an entry of the same id is replaced only if `replace`. `given` is the entry as it was read.
+ */
 function merge<T extends Entry>(
   list: T[],
   given: T,
@@ -207,8 +209,8 @@ function inOrder(item: Item): object {
 }
 
 /**
- * Writes a bank's files; those whose content doesn't change are left as they are. Each is whole at any time, and none is
- * changed where one can't be written; `bank.json` comes last.
+ * Writes a bank's files; those whose content doesn't change are left as they are. Each is whole at any time, and none
+ * is changed where one can't be written; `bank.json` comes last.
  */
 export function writeBankFiles(directory: URL, files: BankFiles): void {
   const byFile = Map.groupBy(files.items, (item) => `${item.subject}/${item.level}.json`);

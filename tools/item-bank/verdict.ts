@@ -10,7 +10,10 @@ export function verdictOn(item: RenderedItem, answer: Answer): Verdict {
   return !answered || problem !== null ? 'ask again' : correct ? 'right' : 'wrong';
 }
 
-/** The verdict on one field of a task, whatever the other fields contain. @returns null if the item has no such field */
+/**
+ * The verdict on one field of a task, whatever the other fields contain.
+ * @returns null if the item has no such field
+ */
 export function verdictOnField(item: RenderedItem, fieldId: string, text: string): Verdict | null {
   const field = item.type === 'task' ? item.fields.find(({ id }) => id === fieldId) : undefined;
   if (item.type !== 'task' || field === undefined) return null;

@@ -10,7 +10,7 @@ import {
 } from '../../../src/sittings/invitations/invitations.ts';
 import { extendInvitation, TooSoon } from '../../../src/sittings/invitations/extend.ts';
 import { requireStartCode } from '../../../src/sittings/invitations/start-code.ts';
-import { postInvitations } from '../../../src/sittings/invitations/email-templates.ts';
+import { mailInvitations } from '../../../src/sittings/invitations/email-templates.ts';
 import { correctSupervision, findBegun } from '../../../src/sittings/sittings.ts';
 import { cancelInvitation } from '../../../src/governance/erasure/cancel-invitation.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
@@ -152,7 +152,7 @@ export const commands: Command[] = [
       if (call.app.settings.mailServer === null) throw new Failure('No mail server is set (ARS_SMTP_URL).');
       const row = await invitationOf(call, call.positionals[0]!);
       await call.act(row.invitation_id, async (work) => {
-        if ((await postInvitations(work, call.organisation, [row])) === 0)
+        if ((await mailInvitations(work, call.organisation, [row])) === 0)
           throw new Failure(
             'No mail was written: the learner has no address, the invitation is not open, or it was mailed some minutes ago.',
           );

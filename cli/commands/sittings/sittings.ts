@@ -1,6 +1,6 @@
 import { listOrganisations } from '../../../src/organisations/organisations.ts';
 import { answersLeast, maxExposure, reportFit } from '../../../src/sittings/scoring/fit.ts';
-import { type SittingReview, reviewSitting, signWords } from '../../../src/sittings/review.ts';
+import { type SittingReview, reviewSitting, flagWords } from '../../../src/sittings/review.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
 import { type Command, command, Failure } from '../../kit/command.ts';
 import { organisationCommand, organisationOf, withApp } from '../../kit/open.ts';
@@ -15,7 +15,7 @@ const clock = (ms: number | null): string =>
 
 function reviewText(review: SittingReview): string {
   const { pauses } = review;
-  const flags = signWords(review);
+  const flags = flagWords(review);
   return [
     table([
       ['subject', review.subject],
@@ -47,7 +47,7 @@ export const commands: Command[] = [
     takes: 'ASSESSMENT_ID',
     run: async ({ app, organisationId, note, positionals }) => {
       const id = positionals[0]!;
-      const review = isUuid(id) ? await reviewSitting(app, organisationId, id) : undefined;
+      const review = isUuid(id) ? (await reviewSitting(app, organisationId, id))?.review : undefined;
       if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the id ${id}`);
       await note(id);
       return { json: review, text: reviewText(review) };

@@ -52,8 +52,8 @@ export type SubjectBank = {
 
 export type Bank = {
   /**
-   * `<number>-<first 12 hex digits of the content's SHA-256>`, as it was when it was made; frozen into every sitting and
-   * result.
+   * `<number>-<first 12 hex digits of the content's SHA-256>`, as it was when it was made; frozen into every sitting
+   * and result.
    */
   version: string;
   number: number;
@@ -84,8 +84,8 @@ function shippedFiles(): BankFiles {
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
 /**
- * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members. The
- * first blueprint isn't in it, so that versions made before blueprints were hashed keep their names.
+ * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members.
+ * The first blueprint isn't in it, so that versions made before blueprints were hashed keep their names.
  */
 export function contentHash(files: Omit<BankFiles, 'number'>): string {
   const hash = createHash('sha256');

@@ -14,8 +14,8 @@ export type Answer = Readonly<Record<string, string | readonly string[]>>;
 /**
  * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
  * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position
- * given twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `time_digits`, `date_digits`
- * a time or date that is not written as the question asks.
+ * given twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `time_digits`,
+ * `date_digits` a time or date that is not written as the question asks.
  */
 export type Problem =
   'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'time_digits' | 'date_digits';

@@ -5,8 +5,8 @@ import type { Domain, Figure, Item, Option, Passage, RenderedItem, TaskBlock, Ta
 import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
- * An item for the player, the checks and the exports: parsed text and form fields, without key or rationale. A page that
- * shows all parts and sends all fields by name can deliver any item.
+ * An item for the player, the checks and the exports: parsed text and form fields, without key or rationale. A page
+ * that shows all parts and sends all fields by name can deliver any item.
  */
 export type RenderModel = {
   id: string;

@@ -37,8 +37,8 @@ export const domainNames: Record<Domain, string> = {
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**
- * What an item asks for, coarser than its statement and finer than its domain: delivery balances these, so that a sitting
- * is not all typing numbers or finding details. Each domain's groups, in the order of reports.
+ * What an item asks for, coarser than its statement and finer than its domain: delivery balances these, so that a
+ * sitting is not all typing numbers or finding details. Each domain's groups, in the order of reports.
  */
 export const skillGroupsOf = {
   devices_information: ['devices_apps', 'finding_information', 'files_storage', 'solving_problems'],
@@ -66,7 +66,9 @@ export const StatementId = Type.String({
   pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-([0-9]{2}|[0-9]\\.[0-9][a-z]?|x[0-9])$',
 });
 
-/** One thing that can be chosen, ordered or matched. `cells` are further columns, in the order of the field's `columns`. */
+/**
+ * One thing that can be chosen, ordered or matched. `cells` are further columns, in the order of the field's `columns`.
+ */
 const Option = object({ id: ShortId, text: Text, cells: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))) });
 const Options = Type.Array(Option, { minItems: 2, maxItems: 30 });
 export type Option = Static<typeof Option>;
@@ -104,7 +106,8 @@ export type Figure = Static<typeof Figure>;
 
 /**
  * A number's key. `value` and `tolerance` are written as text so that they stay exact: a decimal (`12.50`), a
- * fraction (`3/4`) or a mixed number (`1 3/4`). The response is right when |response − value| ≤ tolerance (0 if absent).
+ * fraction (`3/4`) or a mixed number (`1 3/4`). The response is right when |response − value| ≤ tolerance (0 if
+ * absent).
  */
 export const NumericKey = object({
   value: Type.String({ pattern: '^-?([0-9]+(\\.[0-9]+)?|[0-9]+/[0-9]+|[0-9]+ [0-9]+/[0-9]+)$' }),
@@ -121,9 +124,9 @@ export const NumericKey = object({
 export type NumericKey = Static<typeof NumericKey>;
 
 /**
- * What a typed text names. `exact`, the default: letter for letter, as where spelling, punctuation or a form of a word is
- * measured. The others are compared by what they mean: `words` by their content, slips of spelling forgiven; a time by
- * the minute, a date by the day, a telephone number by its digits, a formula by what it calculates, and so on.
+ * What a typed text names. `exact`, the default: letter for letter, as where spelling, punctuation or a form of a word
+ * is measured. The others are compared by what they mean: `words` by their content, slips of spelling forgiven; a time
+ * by the minute, a date by the day, a telephone number by its digits, a formula by what it calculates, and so on.
  */
 export const textKinds = [
   'exact',
@@ -140,7 +143,9 @@ export const textKinds = [
   'formula',
 ] as const;
 
-/** The right texts. What keyboards add (a stop at the end, quotes around the whole, odd spaces) never makes one wrong. */
+/**
+ * The right texts. What keyboards add (a stop at the end, quotes around the whole, odd spaces) never makes one wrong.
+ */
 export const TextKey = object({
   accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
   kind: Type.Optional(oneOf(textKinds)),
@@ -227,7 +232,9 @@ const matching = {
   key: Type.Record(ShortId, ShortId),
 };
 
-/** A picture made of labelled boxes on a 100 × 60 board, or words in a text; either way also a list for the keyboard. */
+/**
+ * A picture made of labelled boxes on a 100 × 60 board, or words in a text; either way also a list for the keyboard.
+ */
 const Surface = Type.Union([
   object({
     kind: Type.Literal('picture'),

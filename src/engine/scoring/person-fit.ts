@@ -7,9 +7,10 @@ import type { ScoredAnswer } from './rules.ts';
  * the middle third, and how likely if it never did; nobody's ability is known, so that both are averaged over the
  * population. It says nothing about somebody who was helped all along.
  *
- * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every question where the change may have
- * come, which find a change soonest; van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for
- * cumulative sums in adaptive tests. The limit is from simulation: `docs/bank-simulation.md` has false alarms and power.
+ * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every question where the change may
+ * have come, which find a change soonest; van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219,
+ * for cumulative sums in adaptive tests. The limit is from simulation: `docs/bank-simulation.md` has false alarms and
+ * power.
  */
 export type PersonFit = {
   /** Logarithms of the two likelihood ratios: for a change to the better, and to the worse, against none. */
@@ -25,8 +26,8 @@ export type PersonFit = {
 /** Fewer answers than this leave parts that say nothing. */
 export const personFitLeast = 20;
 /**
- * Help has to be found where answers got better by little; who gives up shows it so plainly that a higher limit finds it, which
- * leaves more of the false alarms for the other.
+ * Help has to be found where answers got better by little; who gives up shows it so plainly that a higher limit finds
+ * it, which leaves more of the false alarms for the other.
  */
 const max = { better: 1.75, worse: 2.5 };
 

@@ -31,8 +31,8 @@ export type BankVersion<Item extends ScoredItem = ScoredItem> = {
 };
 
 /**
- * `skipped`: the learner passed the item over after a warning. It counts as wrong in both engines. `not_reached`: the item
- * was on the screen when the time ran out. It counts as not administered.
+ * `skipped`: the learner passed the item over after a warning. It counts as wrong in both engines. `not_reached`: the
+ * item was on the screen when the time ran out. It counts as not administered.
  */
 export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
 export type ItemResponse = { itemId: string; outcome: ItemOutcome };
@@ -58,8 +58,9 @@ type Counts = {
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
 /**
- * `ceiling`, `floor`: every scored item is right, or wrong, so the prior bounds the estimate. `rules_silent`: no level had
- * enough items for the rule engine. `person_fit`: the answers changed in the middle more than those of one ability do.
+ * `ceiling`, `floor`: every scored item is right, or wrong, so the prior bounds the estimate. `rules_silent`: no level
+ * had enough items for the rule engine. `person_fit`: the answers changed in the middle more than those of one ability
+ * do.
  */
 type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 

@@ -10,7 +10,7 @@ import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { joinGroupsOf } from '../../organisations/groups/members.ts';
 import { holdOn, passHolds } from '../legal-holds/holds.ts';
 import { lockInvitationsOf, reassignInvitations } from '../../sittings/invitations/invitations.ts';
-import { cancelLettersTo } from '../../sittings/invitations/email-templates.ts';
+import { cancelEmailsTo } from '../../sittings/invitations/email-templates.ts';
 import {
   absorbLearner,
   findLearnerContacts,
@@ -91,7 +91,7 @@ export async function mergeLearners(
   );
   if (both.length > 0) throw new MergeRefused(bothSit(both.map((one) => one.subject)));
 
-  await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
+  await cancelEmailsTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
   const invitations = await reassignInvitations(tx, organisationId, from, into);
   const sittings = await reassignSittings(tx, organisationId, from, into);
   const results = await transferResults(work, feed, from, into);

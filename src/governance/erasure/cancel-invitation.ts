@@ -1,6 +1,6 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
+import { cancelInvitationEmail } from '../../sittings/invitations/email-templates.ts';
 import { findInvitation, markInvitationWithdrawn } from '../../sittings/invitations/invitations.ts';
 import { returnCredit } from '../../organisations/credits.ts';
 import { findBegun, voidSittingsOfInvitation } from '../../sittings/sittings.ts';
@@ -24,7 +24,7 @@ export async function cancelInvitation(
   const begun = (await findBegun(work.tx, organisationId, [invitationId])).size > 0;
   await markInvitationWithdrawn(work.tx, organisationId, invitationId);
   await voidSittingsOfInvitation(work, organisationId, invitationId);
-  await cancelInvitationLetter(work, invitation);
+  await cancelInvitationEmail(work, invitation);
   const creditReturned = invitation.credit_spent && !begun;
   if (creditReturned) await returnCredit(work, organisationId, { ...by, invitationId });
   return { creditReturned };

@@ -9,7 +9,7 @@ import { appendErasures } from '../../organisations/erasures-list.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { forgetHolds, refuseUnderHold } from '../legal-holds/holds.ts';
 import { redactInvitations } from '../../sittings/invitations/invitations.ts';
-import { cancelInvitationLetter } from '../../sittings/invitations/email-templates.ts';
+import { cancelInvitationEmail } from '../../sittings/invitations/email-templates.ts';
 import { forgetImportRows } from '../../records/import/run.ts';
 import { forgetRunRows } from '../../sittings/invitations/runs/forget-rows.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
@@ -76,7 +76,7 @@ export async function eraseLearner(
     organisationId,
     invitations.map((one) => one.invitation_id),
   );
-  for (const one of invitations) await cancelInvitationLetter(work, one);
+  for (const one of invitations) await cancelInvitationEmail(work, one);
   const paid = invitations.filter((one) => one.is_paid).map((one) => one.invitation_id);
   const begun = await findBegun(tx, organisationId, paid);
   const unused = paid.filter((id) => !begun.has(id));

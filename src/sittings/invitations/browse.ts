@@ -6,27 +6,25 @@ import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 import type { Invitation } from './invitations.ts';
 
-/** Invitations as people look at them: with their learner, and with how far the learner has come. */
-
 export const invitationStates = ['sent', 'opened', 'paused', 'used', 'expired', 'cancelled'] as const;
 export type InvitationState = (typeof invitationStates)[number];
 
-/** An invitation with its learner and where its sittings stand. */
-export type SeenInvitation = Invitation & {
+/** An invitation with its learner and the state of its sittings. */
+export type ListedInvitation = Invitation & {
   full_name: string;
   ref: string | null;
   has_email: boolean;
-  /** Whether a sitting has begun under it. */
+  /** Whether the invitation has a sitting. */
   begun: boolean;
-  /** When the sitting that is under way was paused; null where none is. */
+  /** When the open sitting was paused; null if it is not paused. */
   paused_at: Date | null;
   state: InvitationState;
 };
 
 /** `$2`: now. */
-const seen = `i.*, l.full_name, l.ref, l.email is not null as has_email, s.begun, s.paused_at, ${stateOf()} as state`;
+const listed = `i.*, l.full_name, l.ref, l.email is not null as has_email, s.begun, s.paused_at, ${stateOf()} as state`;
 
-/** Opened means begun: who only looks at the first page, or whose mail program does, has opened nothing. */
+/** Opened means that a sitting has begun, because mail programs open links too. */
 function stateOf(): string {
   return `case when i.status = 'withdrawn' then 'cancelled' when i.status = 'used' then 'used'
                when s.paused_at is not null then 'paused' when s.under_way then 'opened'
@@ -40,19 +38,19 @@ const around = `
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
         from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s`;
 
-// Asked of each invitation, as far as a page goes: without the offset a plan may read the sittings of all of them instead.
+// Checked for each invitation of a page. Without the offset, a plan may read the sittings of all invitations instead.
 const sittings = (more: string) =>
   `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more} offset 0)`;
 const begun = sittings('');
 const underWay = sittings(" and s.status = 'open'");
 const paused = sittings(" and s.status = 'open' and s.on_screen_since is null and s.stop is null");
-// Behind "is true" they are read once, and each invitation that is passed over is looked up among them.
+// With "is true", PostgreSQL reads the open sittings once and looks up each invitation among them.
 const withOpenSitting = `(i.invitation_id in (select unnest(array(
   select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')))) is true`;
 
 /**
- * What the page of the day counts, and a list shows: invitations of the last two months that can still be used, made some
- * days ago or about to end. Those under which something has begun are left out of both. `$2`: now.
+ * Conditions for the dashboard's counts and for lists: usable invitations of the last two months, made some days ago or
+ * about to end. Both leave out invitations with a sitting. `$2`: now.
  */
 export const waiting = {
   unopened: `i.status = 'open' and i.expires_at > $2 and i.created_at < ${fromNow(-limits.unopenedDays)} and ${recent()}`,
@@ -67,17 +65,14 @@ function recent(): string {
   return `i.created_at > ${fromNow(-60)}`;
 }
 
-/** What can be listed: a state, or of those that are sent what somebody should look at. */
+/** The lists: a state, or sent invitations that need attention. */
 export const invitationLists = [...invitationStates, 'unopened', 'ending'] as const;
 export type InvitationList = (typeof invitationLists)[number];
 
-/**
- * One way through invitations, newest or latest end first: `rows` is what an index narrows them by, `only` is asked of each.
- * $2 is now.
- */
+/** An order of invitations. An index narrows them by `rows`; `only` is checked for each. $2: now. */
 type Walk = { name: string; key: 'created_at' | 'expires_at'; rows: string; only: string };
 
-/** One after the other; what is under way after its end comes behind all that has not ended. */
+/** The walks of a list, one after the other. Open sittings of expired invitations follow all others. */
 const walks: Record<InvitationList | 'all', Walk[]> = {
   all: [{ name: 'all', key: 'created_at', rows: 'true', only: 'true' }],
   sent: [{ name: 'sent', key: 'expires_at', rows: "i.status = 'open' and i.expires_at > $2", only: `not ${begun}` }],
@@ -106,37 +101,34 @@ const walks: Record<InvitationList | 'all', Walk[]> = {
 };
 
 /**
- * Invitations that one page looks through. What is behind a place is read in the index of its order alone, so a tutor's list
- * passes over many of others; where something is asked of each of theirs, over fewer.
+ * The most invitations that one page scans: for a reader of all learners, for a tutor, and for a tutor with a check of
+ * each. A scan reads only the index of its order, so a tutor's list may pass over many.
  */
-const looked = { everybodys: 5000, theirs: 50_000, theirsAsked: 20_000 };
-/** How often a page looks further by itself while it has found none. */
-const looksOn = 2;
+const maxScanned = { all: 5000, tutor: 50_000, tutorChecked: 20_000 };
+/** How often a page without rows scans further. */
+const maxFurtherScans = 2;
 
-/** Where a list goes on: the time that it is in the order of, in microseconds since 1970, and the id. */
-export type InvitationPlace = { us: string; invitation_id: string };
-const beginning: InvitationPlace = { us: '253402300799000000', invitation_id: nilUuid };
+/** A page token: the time by which the list is ordered, in microseconds since 1970, and the ID. */
+export type InvitationToken = { us: string; invitation_id: string };
+const beginning: InvitationToken = { us: '253402300799000000', invitation_id: nilUuid };
 
 const usOf = (key: string) => `(extract(epoch from i.${key}) * 1000000)::int8::text`;
 const inOrder = ({ key }: Walk) => `order by i.${key} desc, i.invitation_id desc`;
 
-/** $3 and $4: the place. */
-const behind = ({ key, rows }: Walk): string => `
+/** $3 and $4: the page token. */
+const afterToken = ({ key, rows }: Walk): string => `
     i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}`;
 
-/** $5: how many are looked through. */
-const through = (walk: Walk): string => `
-    select i.invitation_id, i.learner_id, i.${walk.key} from invitation i where ${behind(walk)} ${inOrder(walk)} limit $5::int4`;
+/** $5: how many are scanned. */
+const scan = (walk: Walk): string => `
+    select i.invitation_id, i.learner_id, i.${walk.key} from invitation i where ${afterToken(walk)} ${inOrder(walk)} limit $5::int4`;
 
-/**
- * Whose invitations a page comes out of: of everybody's in their order, those in sight, who are known before anything else is
- * asked; or of few members, whose invitations are looked up by the learner and sorted.
- */
-type Within = 'all' | 'members';
+/** The source of a page: all invitations in order, filtered by visibility; or those of few members, sorted. */
+type Source = 'all' | 'members';
 
-const within: Record<Within, (walk: Walk) => string> = {
+const sources: Record<Source, (walk: Walk) => string> = {
   all: (walk) => `
-    select i.* from (${through(walk)}) i
+    select i.* from (${scan(walk)}) i
      where $6::uuid[] is null or ${amongMembers('i.learner_id', '$6')} ${inOrder(walk)} offset 0`,
   members: (walk) => `
     select i.invitation_id, i.${walk.key} from (
@@ -144,13 +136,13 @@ const within: Record<Within, (walk: Walk) => string> = {
        where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null) m
       cross join lateral (
         select * from invitation o where o.organisation_id = $1 and o.learner_id = m.learner_id offset 0) i
-     where $5::int4 is null and ${behind(walk)} ${inOrder(walk)} offset 0`,
+     where $5::int4 is null and ${afterToken(walk)} ${inOrder(walk)} offset 0`,
 };
 
-function pageOf(walk: Walk, from: Within): Statement {
+function pageOf(walk: Walk, from: Source): Statement {
   return statement(`invitation.browse_${walk.name}_${from}`)`
-  select ${seen}, ${usOf(walk.key)} as us
-    from (select i.invitation_id from (${within[from](walk)}) i where (${walk.only}) is true ${inOrder(walk)} limit $7) found
+  select ${listed}, ${usOf(walk.key)} as us
+    from (select i.invitation_id from (${sources[from](walk)}) i where (${walk.only}) is true ${inOrder(walk)} limit $7) found
     cross join lateral (select * from invitation n where n.organisation_id = $1 and n.invitation_id = found.invitation_id offset 0) i ${around}
    ${inOrder(walk)}`;
 }
@@ -158,7 +150,7 @@ function pageOf(walk: Walk, from: Within): Statement {
 const endOf = (walk: Walk) =>
   statement(`invitation.looked_to_${walk.name}`)`
   select i.invitation_id, ${usOf(walk.key)} as us
-    from (select i.* from (${through(walk)}) i where $2::timestamptz is not null offset $5 - 1) i`;
+    from (select i.* from (${scan(walk)}) i where $2::timestamptz is not null offset $5 - 1) i`;
 
 const statements = new Map(
   Object.values(walks)
@@ -167,60 +159,57 @@ const statements = new Map(
 );
 
 const byIds = statement('invitation.seen_by_ids')`
-  select ${seen} from invitation i ${around}
+  select ${listed} from invitation i ${around}
    where i.organisation_id = $1 and i.invitation_id = any($3) and ${isVisibleLearner('i.learner_id', '$4')}
    order by l.full_name, i.invitation_id`;
 const ofRun = statement('invitation.seen_of_run')`
-  select r.row_no, ${seen} from invitation_run_row r
+  select r.row_no, ${listed} from invitation_run_row r
     join invitation i on i.organisation_id = $1 and i.invitation_id = r.invitation_id ${around}
    where r.organisation_id = $1 and r.run_id = $3 and r.row_no > $5 and i.status = 'open' and ${isVisibleLearner('i.learner_id', '$4')}
    order by r.row_no limit $6`;
 
 export type InvitationPage = {
-  rows: SeenInvitation[];
-  next: InvitationPlace | null;
-  /** So many were looked through for a page that isn't full, and more may follow; null where that was all. */
-  passed: number | null;
+  rows: ListedInvitation[];
+  next: InvitationToken | null;
+  /** How many were scanned for a page that isn't full, if more may follow; else null. */
+  scanned: number | null;
 };
 
-/**
- * In one state or in any: the newest first, or where their end counts, the latest end first. Of a sight with few members,
- * theirs are sorted; otherwise the list is walked.
- */
+/** Lists invitations of a state, or all: newest first, or latest end first. */
 export async function browseInvitations(
   tx: Tx,
   organisationId: number,
-  given: {
+  options: {
     state: InvitationList | null;
-    after: InvitationPlace | null;
+    after: InvitationToken | null;
     visibility: Visibility;
     limit: number;
     now: Date;
   },
 ): Promise<InvitationPage> {
-  const { state, visibility, limit, now } = given;
+  const { state, visibility, limit, now } = options;
   const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
-  const found: (SeenInvitation & { us: string })[] = [];
-  let end: InvitationPlace | undefined;
-  let passed = 0;
+  const found: (ListedInvitation & { us: string })[] = [];
+  let end: InvitationToken | undefined;
+  let scanned = 0;
   for (const { name, only } of walks[state ?? 'all']) {
     const { all, members, end: stop } = statements.get(name)!;
     const max = isFew
       ? null
       : visibility === null
-        ? looked.everybodys
+        ? maxScanned.all
         : only === 'true'
-          ? looked.theirs
-          : looked.theirsAsked;
-    let from = given.after ?? beginning;
-    for (let looks = 0; looks <= looksOn; looks++) {
-      const behind = [organisationId, now, from.us, from.invitation_id, max];
+          ? maxScanned.tutor
+          : maxScanned.tutorChecked;
+    let from = options.after ?? beginning;
+    for (let further = 0; further <= maxFurtherScans; further++) {
+      const scan = [organisationId, now, from.us, from.invitation_id, max];
       const more = [visibility, limit + 1 - found.length];
-      found.push(...(await tx.query<SeenInvitation & { us: string }>(isFew ? members : all, [...behind, ...more])));
+      found.push(...(await tx.query<ListedInvitation & { us: string }>(isFew ? members : all, [...scan, ...more])));
       if (found.length > limit || max === null) break;
-      [end] = await tx.query<InvitationPlace>(stop, behind);
+      [end] = await tx.query<InvitationToken>(stop, scan);
       if (end === undefined) break;
-      passed += max;
+      scanned += max;
       if (found.length > 0) break;
       from = end;
     }
@@ -232,27 +221,27 @@ export async function browseInvitations(
   return {
     rows,
     next: isFull ? { us: last!.us, invitation_id: last!.invitation_id } : (end ?? null),
-    passed: !isFull && end !== undefined ? passed : null,
+    scanned: !isFull && end !== undefined ? scanned : null,
   };
 }
 
-/** Those of the ids that are in sight, by name. */
-export function findSeenInvitations(
+/** Visible invitations among these, by the learner's name. */
+export function findListedInvitations(
   tx: Tx,
   organisationId: number,
   ids: readonly string[],
   visibility: Visibility,
   now: Date,
-): Promise<SeenInvitation[]> {
-  return tx.query<SeenInvitation>(byIds, [organisationId, now, ids, visibility]);
+): Promise<ListedInvitation[]> {
+  return tx.query<ListedInvitation>(byIds, [organisationId, now, ids, visibility]);
 }
 
 /** The open invitations of a run, in the order of its rows. */
 export function findInvitationsOfRun(
   tx: Tx,
   organisationId: number,
-  given: { runId: string; after: number; limit: number; visibility: Visibility; now: Date },
-): Promise<(SeenInvitation & { row_no: number })[]> {
-  const { runId, after, limit, visibility, now } = given;
+  options: { runId: string; after: number; limit: number; visibility: Visibility; now: Date },
+): Promise<(ListedInvitation & { row_no: number })[]> {
+  const { runId, after, limit, visibility, now } = options;
   return tx.query(ofRun, [organisationId, now, runId, visibility, after, limit]);
 }

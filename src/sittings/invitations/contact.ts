@@ -4,12 +4,11 @@ import { lockFeed } from '../../feed/position.ts';
 import { findLearnerEmail, recordChange, updateLearnerEmail } from '../../records/learners/learners.ts';
 import type { NamedLearner } from '../../records/learners/rename.ts';
 import { findNamedLearner } from '../../records/learners/rename.ts';
-import { cancelLettersTo } from './email-templates.ts';
+import { cancelEmailsTo } from './email-templates.ts';
 
 /**
- * Gives a learner another e-mail address, or takes it away. No payload shows it, so nothing gets a new `updated_at`; the
- * history says that it was changed, never what it is or was. What waits to be mailed to the old one isn't any more.
- * @returns the learner's id, and whether anything changed
+ * Changes or removes a learner's email address. Payloads don't show it, so no `updated_at` changes. The history records
+ * the change without the addresses. Emails that wait for the old address are cancelled.
  * @throws ApiError not_found
  */
 export async function changeEmail(
@@ -17,7 +16,7 @@ export async function changeEmail(
   organisationId: number,
   who: NamedLearner,
   email: string | null,
-  why: { actor: string; reason: string | null },
+  cause: { actor: string; reason: string | null },
 ): Promise<{ learner_id: string; changed: boolean }> {
   await lockFeed(work, organisationId);
   const learner = await findNamedLearner(work.tx, organisationId, who);
@@ -25,9 +24,9 @@ export async function changeEmail(
   const { learner_id } = learner;
   const changed = (await findLearnerEmail(work.tx, organisationId, learner_id)) !== email;
   if (changed) {
-    await cancelLettersTo(work, organisationId, [{ learner_id, email }]);
+    await cancelEmailsTo(work, organisationId, [{ learner_id, email }]);
     await updateLearnerEmail(work.tx, organisationId, learner_id, email);
-    await recordChange(work, organisationId, learner_id, 'contacted', why);
+    await recordChange(work, organisationId, learner_id, 'contacted', cause);
   }
   return { learner_id, changed };
 }

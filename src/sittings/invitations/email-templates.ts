@@ -8,8 +8,6 @@ import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import type { Invitation } from './invitations.ts';
 import { invitationToken } from './invitations.ts';
 
-/** What learners are written: their link, and nothing about anybody else. */
-
 const addresses = statement('invitation.addresses')`
   select learner_id, email from learner where organisation_id = $1 and learner_id = any($2) and email is not null`;
 const mailed = statement('invitation.mailed')`
@@ -17,7 +15,7 @@ const mailed = statement('invitation.mailed')`
    where organisation_id = $1 and invitation_id = any($2) and status = 'open' and expires_at > $3
      and (mailed_at is null or mailed_at <= $4) returning invitation_id`;
 
-// A used one can't be mailed again: when it was mailed stays known.
+// A used invitation can't be mailed again, so it keeps its time.
 const unmailed = statement('invitation.unmailed')`
   with was as (
     select i.invitation_id, i.status, i.mailed_at
@@ -29,17 +27,17 @@ const unmailed = statement('invitation.unmailed')`
   update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
    where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`;
 
-/** Which of the learners can be written to. */
+/** The learners' email addresses. */
 async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
   const rows = await tx.query<{ learner_id: string; email: string }>(addresses, [organisationId, learnerIds]);
   return new Map(rows.map((row) => [row.learner_id, row.email]));
 }
 
-/** Each time that it is mailed is a letter of its own. */
+/** Each mailing of an invitation is an email of its own. */
 const causeOf = (invitationId: string, mailedAt: Date) => `invitation ${invitationId} ${mailedAt.getTime()}`;
 
-/** A letter that still waits isn't sent any more: its link doesn't work, or a newer one is on its way. */
-export async function cancelInvitationLetter(
+/** Cancels an email that waits, because its link has stopped working or a newer email follows. */
+export async function cancelInvitationEmail(
   work: UnitOfWork,
   { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
 ): Promise<void> {
@@ -47,10 +45,10 @@ export async function cancelInvitationLetter(
 }
 
 /**
- * Learners are about to get other addresses, or none: letters that wait for the addresses of now aren't sent any more, and
- * new ones may follow at once. Asked under the feed's lock, before the addresses change.
+ * Cancels emails that wait for the old addresses of these learners. The caller holds the feed's lock and changes them
+ * next.
  */
-export async function cancelLettersTo(
+export async function cancelEmailsTo(
   work: UnitOfWork,
   organisationId: number,
   learners: readonly { learner_id: string; email: string | null }[],
@@ -61,7 +59,7 @@ export async function cancelLettersTo(
     learners.map((one) => one.learner_id),
     learners.map((one) => one.email),
   ]);
-  for (const letter of letters) await cancelInvitationLetter(work, letter);
+  for (const letter of letters) await cancelInvitationEmail(work, letter);
 }
 
 function letterOf(organisation: string, token: string, expiresAt: Date, zone: string): Letter {
@@ -79,11 +77,11 @@ function letterOf(organisation: string, token: string, expiresAt: Date, zone: st
 }
 
 /**
- * Writes to learners who have an address, where a mail server is set; nobody twice within some minutes, so that pressing
- * again and again fills no mailbox.
- * @returns how many letters were written
+ * Sends invitations to learners with an email address, if a mail server is set. A learner gets no two emails within
+ * some minutes, so that repeated clicks fill no mailbox.
+ * @returns how many emails were written
  */
-export async function postInvitations(
+export async function mailInvitations(
   work: UnitOfWork,
   organisation: { organisation_id: number; name: string; time_zone: string },
   invitations: readonly Invitation[],
@@ -107,7 +105,7 @@ export async function postInvitations(
   for (const one of invitations) {
     if (!due.has(one.invitation_id)) continue;
     const token = invitationToken(work.secrets, id, one.invitation_id);
-    await cancelInvitationLetter(work, one);
+    await cancelInvitationEmail(work, one);
     const posted = await postLetter(work, {
       organisationId: id,
       cause: causeOf(one.invitation_id, now),

@@ -16,8 +16,8 @@ export class TooSoon extends Error {
 }
 
 /**
- * Moves the end of an invitation. An expired invitation works again. A later end is an assessment again, so the gap between
- * two assessments applies to the subjects that are left.
+ * Moves the end of an invitation. An expired invitation works again. A later end is an assessment again, so the gap
+ * between two assessments applies to the subjects that are left.
  * @param retakeReason null keeps the reason that the invitation has
  * @returns undefined if there is no open invitation
  * @throws TooSoon

@@ -85,7 +85,8 @@ const reassign = statement('invitation.pass')`
   update invitation set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning status`;
 
 /**
- * @param lock `share`: the invitation stays the same learner's until the end of this unit of work; `update`: it stays as it is
+ * @param lock `share`: the invitation stays the same learner's until the end of this unit of work; `update`: it stays
+ * as it is
  */
 export async function findInvitation(
   tx: Tx,

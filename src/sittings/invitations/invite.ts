@@ -24,7 +24,7 @@ import type { Organisation } from '../../organisations/organisations.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
 import type { Adjustment, Invitation } from './invitations.ts';
 import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
-import { cancelLettersTo, postInvitations } from './email-templates.ts';
+import { cancelEmailsTo, mailInvitations } from './email-templates.ts';
 import type { Recent } from './retakes.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
@@ -170,8 +170,8 @@ type Entry = LearnerEntry & { at: number; row: ReadyRow; again: Invitation | nul
 
 /**
  * Invites learners: learners, groups, invitations and credits in one unit of work. An existing reference updates its
- * learner; groups are added, never removed. An open invitation to the same subjects is returned again, without a credit.
- * When credits run out, the rows from there on are left as they are.
+ * learner; groups are added, never removed. An open invitation to the same subjects is returned again, without a
+ * credit. When credits run out, the rows from there on are left as they are.
  * @param rows have distinct references
  * @param by.invitationId the ID of the new invitation, for a single row
  */
@@ -209,11 +209,14 @@ export async function inviteLearners(
     const outcome = again === null ? 'invited' : 'again';
     outcomes[at] = { outcome, learner_id: learner.learner_id, invitation: invitations[i]! };
   });
-  if (by.mails) await postInvitations(work, around.organisation, invitations);
+  if (by.mails) await mailInvitations(work, around.organisation, invitations);
   return outcomes;
 }
 
-/** Finds or creates the groups of all rows. Rows whose groups can't be created get a fault. @returns IDs by type and ref */
+/**
+ * Finds or creates the groups of all rows. Rows whose groups can't be created get a fault.
+ * @returns IDs by type and ref
+ */
 async function groupsOf(
   work: UnitOfWork,
   feed: Feed,
@@ -263,7 +266,7 @@ export async function writeLearners(work: UnitOfWork, feed: Feed, entries: reado
       .filter(({ isNew }) => isNew)
       .map(({ learner, row }) => ({ ...learner, email: row.email, named_at: namedAtUs })),
   );
-  await cancelLettersTo(
+  await cancelEmailsTo(
     work,
     feed.organisationId,
     entries

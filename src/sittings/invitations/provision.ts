@@ -15,8 +15,8 @@ import { groupIds, writeGroups, writeLearners } from './invite.ts';
 type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
 
 /**
- * POST /learners: the learner, groups, invitation and credit, all or nothing. An existing reference updates its learner;
- * groups are added, never removed. An open invitation is returned again, without a credit.
+ * POST /learners: the learner, groups, invitation and credit, all or nothing. An existing reference updates its
+ * learner; groups are added, never removed. An open invitation is returned again, without a credit.
  * @param actor the key, or a person's ID
  * @throws ApiError invalid_full_name, group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */

@@ -3,8 +3,6 @@ import { statement } from '../../platform/db/database.ts';
 import type { Organisation } from '../../organisations/organisations.ts';
 import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
 
-/** The gap that an organisation wants between two assessments of a learner in a subject. */
-
 const newestResults = statement('invitation.newest_results')`
   select f.learner_id, f.facet >> 3 as subject, max(f.assessed_at) as at from assessment_feed f
    where f.organisation_id = $1 and f.learner_id = any($2) and not f.deleted and f.assessed_at > $3
@@ -13,7 +11,7 @@ const sat = statement('invitation.sat_under')`
   select invitation_id, subject from sitting
    where organisation_id = $1 and invitation_id = any($2) and status = 'completed'`;
 
-/** When a learner was last assessed in a subject within the gap, in microseconds, by `learner subject`. */
+/** The last assessment within the gap, in microseconds since 1970, by `learner subject`. */
 export type Recent = ReadonlyMap<string, number>;
 
 export async function recentResults(
@@ -28,7 +26,7 @@ export async function recentResults(
   return new Map(rows.map((row) => [`${row.learner_id} ${allSubjects[row.subject]}`, row.at]));
 }
 
-/** Subjects that were sat to the end under each of these invitations: nobody sits them again under it. */
+/** The completed subjects of each of these invitations. */
 export async function satUnder(
   tx: Tx,
   organisationId: number,
@@ -39,7 +37,7 @@ export async function satUnder(
   return new Map([...found].map(([id, all]) => [id, all.map((row) => row.subject)]));
 }
 
-/** Why a reason is needed to assess a learner in these subjects again; null: none is. */
+/** Why another assessment of the learner in these subjects needs a reason; null if it needs none. */
 export function soonWords(
   { time_zone: timeZone, retake_gap_days: gap }: Pick<Organisation, 'time_zone' | 'retake_gap_days'>,
   learnerId: string,

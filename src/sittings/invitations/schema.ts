@@ -36,7 +36,7 @@ export const ProvisionInput = Type.Object(
   { additionalProperties: false, $id: 'ProvisionInput' },
 );
 
-/** What no single group shows: one name for each type and ref, and a learner that can be found again. */
+/** One name for each type and ref. Groups need a ref, so that the learner can be found again. */
 function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string {
   const firsts = new Map<string, number>();
   for (const [at, { type, ref, name }] of groups.entries()) {

@@ -4,9 +4,8 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * A code of six digits without which a sitting doesn't begin, where the provider wants that: a supervisor who is signed in
- * releases it when the learner is there. It is short-lived, works once, and takes few tries; a new one replaces it. What
- * is stored is a keyed hash.
+ * A sitting may need a code of six digits. A signed-in supervisor releases the code when the learner is there. A code
+ * expires soon, works once and allows few tries. A new code replaces it. The database stores a keyed hash.
  */
 
 const release = statement('start_code.release')`
@@ -17,7 +16,7 @@ const release = statement('start_code.release')`
      set code_mac = excluded.code_mac, released_by = excluded.released_by, released_at = excluded.released_at,
          expires_at = excluded.expires_at, tries = 0, used_at = null
   returning invitation_id`;
-// Counted before it is compared: any number of tries at once can't be more than are allowed.
+// A try is counted before it is compared, so that parallel tries can't exceed the limit.
 const attempt = statement('start_code.attempt')`
   update start_code set tries = tries + 1
    where organisation_id = $1 and invitation_id = $2 and used_at is null and expires_at > $3 and tries < ${limits.startCodeTries}
@@ -31,12 +30,12 @@ const require = statement('start_code.require')`
 const macText = (organisationId: number, invitationId: string, code: string) =>
   `${organisationId}:${invitationId}:${code}`;
 
-/** Whether sittings under these invitations need a code from now on. */
+/** Sets whether sittings of these invitations need a code. */
 export async function requireStartCode(tx: Tx, organisationId: number, ids: readonly string[], on: boolean) {
   if (ids.length > 0) await tx.query(require, [organisationId, ids, on]);
 }
 
-/** Makes a code, in the place of one from before. @returns null where the invitation needs none, or isn't open */
+/** Makes a code, which replaces the last one. @returns null if the invitation needs no code or isn't open */
 export async function releaseStartCode(
   work: UnitOfWork,
   organisationId: number,
@@ -56,20 +55,20 @@ export async function releaseStartCode(
   return rows.length === 0 ? null : { code, expiresAt };
 }
 
-/** Who released a code, by name, and when. */
+/** The name of the person who released a code. */
 export type Release = { by: string; at: Date };
 
 /**
- * Takes a code, once. A wrong one is counted, so the unit of work must be committed either way.
- * @returns who released it; null where it isn't right, or too late
+ * Uses a code. A wrong code is counted, so the unit of work must be committed either way.
+ * @returns null if the code is wrong or has expired
  */
 export async function takeStartCode(
   work: UnitOfWork,
   organisationId: number,
   invitationId: string,
-  given: string,
+  entered: string,
 ): Promise<Release | null> {
-  const code = given.replace(/\s/g, '');
+  const code = entered.replace(/\s/g, '');
   if (!/^\d{6}$/.test(code)) return null;
   const now = new Date(work.nowMs);
   type Row = { code_mac: Buffer; released_by: string; released_at: Date };

@@ -16,8 +16,8 @@ const read = statement('bank.read')`select content from bank_version where versi
 const insert = statement('bank.insert')`
   insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing`;
 
-/** A bank made ready for delivery and scoring, by subject. */
-export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
+/** A bank ready for delivery and scoring, by subject. */
+type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
 export function ready(bank: Bank): ReadyBank {
   const each = <T>(make: (subject: Subject) => T) => ({
@@ -34,7 +34,7 @@ export function ready(bank: Bank): ReadyBank {
 
 const banks = new WeakMap<App, Banks>();
 
-/** The one set of banks of a running service. */
+/** The banks of a running service. */
 export function banksOf(app: App): Banks {
   let found = banks.get(app);
   if (found === undefined) banks.set(app, (found = new Banks()));
@@ -47,14 +47,10 @@ function shippedBank(): ReadyBank {
   return (shipped ??= ready(loadBank()));
 }
 
-/**
- * The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an
- * upgrade.
- */
+/** The shipped bank for new sittings, and stored versions for sittings that began before an upgrade. */
 export class Banks {
   #ready = new Map<string, ReadyBank>();
   #pools = new Map<string, DeliveryPool>();
-  /** The shipped bank, for new sittings. */
   readonly current: () => ReadyBank;
 
   constructor(current: () => ReadyBank = shippedBank) {
@@ -62,9 +58,8 @@ export class Banks {
   }
 
   /**
-   * The shipped bank, stored for the sitting that is about to begin from it. The database is asked each time: what this
-   * process has stored before, a failover can have lost. What is stored is what this process holds, whatever an import
-   * has made of the files since it started.
+   * Stores the shipped bank for a sitting that begins from it. The database is asked each time, because a failover can
+   * lose a stored version. The stored version is the one in memory, because an import may have changed the files.
    */
   async currentStored(tx: Tx, nowMs: number): Promise<ReadyBank> {
     const current = this.current();
@@ -75,24 +70,21 @@ export class Banks {
     return current;
   }
 
-  /**
-   * The bank version that a sitting was begun with.
-   * @param tx what a version that isn't known yet is read with: the caller's own transaction, where it has one
-   */
+  /** The bank version with which a sitting began. */
   async version(tx: Tx, version: string): Promise<ReadyBank> {
     const current = this.current();
     if (version === current.bank.version) return current;
-    const known = this.#ready.get(version);
-    if (known !== undefined) return known;
+    const loaded = this.#ready.get(version);
+    if (loaded !== undefined) return loaded;
     const [row] = await tx.query<{ content: string }>(read, [version]);
     if (row === undefined) throw new Error(`bank version ${version} is not stored`);
-    // Of those who asked at once, the first one to get here makes it ready.
+    // Another request may have prepared the version during the query.
     const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles, version));
     this.#ready.set(version, made);
     return made;
   }
 
-  /** The pool of a sitting: its bank version with the delivery settings that were frozen when it began. */
+  /** The pool of a bank version with the delivery settings of a sitting. */
   async pool(tx: Tx, version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
     const { pools, bank } = await this.version(tx, version);
     const shared = pools[subject];

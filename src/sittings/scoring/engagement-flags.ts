@@ -6,19 +6,17 @@ import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { FrozenSettings, SittingStop } from '../delivery.ts';
 import type { SittingItemRow, SittingRow } from '../store.ts';
 
-/** Nobody reads and answers a question in less than this and the time for its words. */
+/** The least time to answer a question, without the time to read it. */
 const minMs = 1500;
 /** Twelve words a second, three times the pace of a good reader who understands. */
 const wordMs = 1000 / 12;
-/** However long a text is, an answer after this may come from somebody who looked for one thing in it. */
+/** After this time a learner may have found the answer without reading the full text. */
 const maxMs = 10_000;
-/**
- * Single quick answers happen: those who guess through a sitting give a tenth of their answers so (Wise & Kong 2005).
- */
+/** Learners who guess through a sitting give at least a tenth of their answers too fast (Wise & Kong 2005). */
 const fastShare = 0.1;
 const fastLeast = 3;
 
-/** Keys under which the render model holds no words of the question. */
+/** Keys of the render model whose values the learner doesn't read. */
 const silent = new Set([
   'id',
   'kind',
@@ -38,18 +36,18 @@ function countWords(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + countWords(one), 0);
   if (typeof value !== 'object' || value === null) return 0;
   return Object.entries(value).reduce(
-    // An option has its label as words and again as plain text.
+    // An option has its label twice: parsed, and as plain text.
     (sum, [key, one]) => sum + (silent.has(key) || (key === 'text' && 'label' in value) ? 0 : countWords(one)),
     0,
   );
 }
 
-/** The working time below which an answer can't come from reading a question of so many words. */
+/** The working time in which a question of this many words can't be read. */
 export function fastBelowMs(words: number): number {
   return Math.min(maxMs, minMs + words * wordMs);
 }
 
-/** How many answers came sooner than their question can be read, of all answers whose time was measured. */
+/** How many answers came before their question can be read, of all measured answers. */
 export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answers: number; of: number } {
   const read = new Set<string>();
   let answers = 0;
@@ -59,11 +57,11 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
     const passage = item.type === 'template' ? undefined : item.passage;
     const { stem, figure, task, surface, fields } = renderModel(item, JSON.parse(rendered) as RenderedItem, null);
     let words = countWords([stem, figure, task, surface, fields]);
-    // A passage that was shown before has been read.
+    // A passage counts with its first question only.
     if (passage !== undefined && !read.has(passage)) words += countWords(bank.passage(passage)!.paragraphs);
     if (passage !== undefined) read.add(passage);
     if (outcome !== 'right' && outcome !== 'wrong') continue;
-    // Nothing at all was measured while the clock stood, or was set back.
+    // The time is 0 if the clock was set back.
     if (working_ms === null || working_ms === 0) continue;
     of++;
     if (working_ms < fastBelowMs(words)) answers++;
@@ -71,7 +69,7 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
   return { answers, of };
 }
 
-/** @returns null where as many questions were answered as a full sitting has */
+/** @returns null if the answers are enough for a full sitting */
 export function fewAnswers(
   { settings }: Pick<SittingRow, 'settings'>,
   answered: number,
@@ -80,19 +78,19 @@ export function fewAnswers(
   return answered < min ? { answered, min } : null;
 }
 
-/** How a sitting went, as evidence and review say it. */
+/** The course of a sitting for evidence and review. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
   Pick<EvidenceSitting, 'pauses' | 'suspended'>;
 
-/** What the answers themselves show: a change in the middle. */
-export function changeSign({ personFit }: ScoredResult): Pick<EvidenceEngagementFlags, 'change'> {
+/** The flag for answers that change in the middle of a sitting. */
+export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagementFlags, 'change'> {
   const { change } = personFit;
   return change === 'better' || change === 'worse' ? { change } : {};
 }
 
 /**
- * Pure: everything comes from what is stored. The questions of the sitting are over.
- * @param suspended its organisation, between the sitting's start and its end
+ * Pure: it depends on stored values only. The questions of the sitting are over.
+ * @param suspended the suspensions of the organisation during the sitting
  */
 export function courseOf(
   sitting: Pick<SittingRow, 'settings' | 'stop'>,
@@ -108,7 +106,7 @@ export function courseOf(
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };
   const measured = items.every(({ working_ms }) => working_ms !== null);
-  // Of a pause that nobody came back from, a suspension may have added what came before it: it has not ended.
+  // A pause that never ended has no count, but a suspension may have added its time.
   const pausedMs = items.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
   return {
     ended: (JSON.parse(sitting.stop!) as SittingStop).reason,

@@ -8,37 +8,37 @@ import { banksOf } from './banks.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
- * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they
- * lean a little towards the answers that made the estimate: read them as a reason to look, not as proof.
+ * The fit of an item in completed sittings. The model's expectations use each learner's final estimate, which the
+ * answers themselves made. They are a reason to look at an item, not a proof.
  */
-export type ItemFit = {
+type ItemFit = {
   item_id: string;
   subject: Subject;
   bank_version: string;
-  /** Sittings in which it was shown, and their share of the subject's sittings on this bank version. */
+  /** Sittings with the item, and their share of the subject's sittings on this bank version. */
   shown: number;
   exposure: number;
-  /** Answers that count, skipped ones included. */
+  /** Scored answers, skipped ones included. */
   scored: number;
   right_share: number | null;
   expected_share: number | null;
   /** (right − expected) in standard errors. */
   z: number | null;
-  /** Information-weighted mean square of the residuals: near 1 where the item behaves as the model says. */
+  /** Information-weighted mean square of the residuals: near 1 if the item fits the model. */
   infit: number | null;
   skipped: number;
   not_reached: number;
   flags: ('exposure' | 'harder' | 'easier' | 'misfit')[];
 };
 
-/** The goal for the shipped bank; an item above it is on the way to being known. */
+/** The goal for the shipped bank. Learners may pass on the answers of items with more exposure. */
 export const maxExposure = 0.6;
 const maxZ = 3;
 const infitRange = [0.75, 1.3] as const;
-/** With fewer answers, chance alone would flag items. */
+/** With fewer answers, chance would flag items. */
 export const answersLeast = 100;
 
-/** Sums for one item; a million answers take no more room than one. */
+/** Sums for one item, in constant memory. */
 export class FitSums {
   shown = 0;
   scored = 0;
@@ -94,7 +94,7 @@ export class FitSums {
   }
 }
 
-export type FitReport = {
+type FitReport = {
   sittings: { subject: Subject; bank_version: string; completed: number }[];
   items: ItemFit[];
 };
@@ -116,7 +116,7 @@ type PageRow = {
   outcomes: ItemOutcome[];
 };
 
-/** Exposure and fit of every item over the completed sittings of the given organisations, in bounded memory. */
+/** Exposure and fit of every item over the completed sittings of these organisations, in bounded memory. */
 export async function reportFit(app: App, organisationIds: readonly number[]): Promise<FitReport> {
   const groups = new Map<
     string,
@@ -153,7 +153,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
   );
   const items: ItemFit[] = [];
   for (const { subject, bank_version, completed, sums } of sorted) {
-    // Items that were never shown belong to the report: they are what exposure control wastes.
+    // The report includes items that were never shown.
     for (const item of (await banksOf(app).version(app.db, bank_version)).scoring[subject].bank.items)
       items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
   }

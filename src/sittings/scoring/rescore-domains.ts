@@ -13,9 +13,9 @@ const sameAs = (shown: Shown, { domains }: Pick<Judged, 'domains'>): boolean =>
   JSON.stringify(publishedDomains(domains));
 
 /**
- * The domains of a sitting's result at another placement, for the result that takes its place.
- * @param shown the domains of the result as it is, at the placement `from`
- * @returns null where no sitting is behind the result, or somebody has amended its domains: what they set stays
+ * The domains of a sitting's result at another placement.
+ * @param shown the domains of the result, at the placement `from`
+ * @returns null if the result has no sitting, or its domains were amended and so stay as they are
  */
 export async function judgeDomainsAgain(
   app: App,
@@ -31,7 +31,7 @@ export async function judgeDomainsAgain(
   const responses = rows.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! }));
   const result = JSON.parse(sitting.result) as ScoredResult;
   const judge = (placement: Placement) => judgeDomains(scoring[sitting.subject], placement, responses, result);
-  // A result that took another one's place before is at the placement that somebody set then.
+  // An earlier review may have set another placement.
   const isUntouched = sameAs(shown, result) || (from !== undefined && sameAs(shown, judge(from)));
   return isUntouched ? judge(to) : null;
 }

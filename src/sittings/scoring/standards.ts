@@ -1,6 +1,6 @@
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** What each subject is assessed against, as results and evidence name it. */
+/** The standard of each subject, as results and evidence name it. */
 export const standards: Record<
   Subject,
   {
@@ -34,18 +34,18 @@ export const standards: Record<
   },
 };
 
-/** The RQF levels above the standards: those of digital skills end at Level 1, Functional Skills at Level 2. */
+/** RQF levels above the standards. Digital skills end at Level 1, Functional Skills at Level 2. */
 const extensions: Record<Subject, readonly string[]> = {
   digital: ['Level 2', 'Level 3'],
   english: ['Level 3'],
   maths: ['Level 3'],
 };
 
-/** Whether a level lies above what the standards describe, so that its content is ours. */
+/** Whether a level is above the standards. */
 export const isExtension = (subject: Subject, rqfLevel: string | null): boolean =>
   rqfLevel !== null && extensions[subject].includes(rqfLevel);
 
-/** Which standard a result is placed against; of a level above it, that it is no part of it. */
+/** The standard of a result. For a level above the standard, it says so. */
 export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
   return isExtension(subject, rqfLevel)

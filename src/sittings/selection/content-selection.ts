@@ -46,9 +46,9 @@ export type Worth = {
 };
 
 /**
- * Draws chance by item from the sitting's seed. Chance evenly distributed makes the probability of an item rise in a straight
- * line with its information. Of all ways to limit overlap between learners, this costs the least information. Questions on
- * a text share half of their chance, so that texts vary too.
+ * Draws chance by item from the sitting's seed. Chance evenly distributed makes the probability of an item rise in a
+ * straight line with its information. Of all ways to limit overlap between learners, this costs the least information.
+ * Questions on a text share half of their chance, so that texts vary too.
  */
 export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
@@ -150,8 +150,9 @@ export function isMidSet(state: SittingState): boolean {
 }
 
 /**
- * The candidates for the next question, heaviest first: those on the open text, else those of the domain furthest behind its
- * share. Items wait if their type would take too large a share now. If all of a domain wait, the next domain follows.
+ * The candidates for the next question, heaviest first: those on the open text, else those of the domain furthest
+ * behind its share. Items wait if their type would take too large a share now. If all of a domain wait, the next domain
+ * follows.
  */
 function nextOf(
   state: SittingState,
@@ -190,7 +191,10 @@ function nextOf(
   return null;
 }
 
-/** Whether a question can replace the questions planned for its text without breaking the share of skill groups or a maximum. */
+/**
+ * Whether a question can replace the questions planned for its text without breaking the share of skill groups or a
+ * maximum.
+ */
 function canReplace({ pool, given }: SittingState, planned: readonly number[], i: number): boolean {
   const { isFloored, kindsOfItem, maxPerKind } = pool.content;
   if (planned.some((one) => isFloored[one]! > isFloored[i]!)) return false;

@@ -52,7 +52,9 @@ export type Content = {
   maxPerKind: Float64Array;
   /** The kind of the item's response type; −1 for items without a type. */
   typeOfItem: Int16Array;
-  /** Whether an item counts towards the least share of skill groups on a text, and whether its level has such a share. */
+  /**
+   * Whether an item counts towards the least share of skill groups on a text, and whether its level has such a share.
+   */
   isFloored: Uint8Array;
   hasFloor: Uint8Array;
   words: Float64Array;

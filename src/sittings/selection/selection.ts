@@ -132,8 +132,9 @@ export class AdaptiveSitting {
 }
 
 /**
- * The standard deviation of how far the estimate will still move up to the last question. By the law of total variance it
- * is the variance now less the variance expected then. Each further question counts with the average information so far.
+ * The standard deviation of how far the estimate will still move up to the last question. By the law of total variance
+ * it is the variance now less the variance expected then. Each further question counts with the average information so
+ * far.
  */
 export function expectedMove(sd: number, given: number, { maxItems, prior }: DeliverySettings): number {
   const priorPrecision = 1 / prior.sd ** 2;

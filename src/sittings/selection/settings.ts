@@ -10,7 +10,10 @@ export type DeliverySettings = {
   prior: Prior;
   /** A sitting ends early only once its standard error is at most this. */
   maxSe: number;
-  /** A cut has to be this many standard deviations away, of what the estimate will still move, for a sitting to end early. */
+  /**
+   * A cut has to be this many standard deviations away, of what the estimate will still move, for a sitting to end
+   * early.
+   */
   reachSds: number;
   content: ContentControl;
 };
@@ -19,7 +22,10 @@ export type DeliverySettings = {
 export type ContentControl = {
   /** The largest share of one response type, at every question at which a sitting may end. */
   maxTypeShare: number;
-  /** The largest share of a domain, without texts, for one skill group. It applies to domains with at least three groups. */
+  /**
+   * The largest share of a domain, without texts, for one skill group. It applies to domains with at least three
+   * groups.
+   */
   maxGroupShare: number;
   /** The most questions on one statement, in domains with at least `statementsFrom` statements at the level. */
   maxPerStatement: number;
@@ -40,7 +46,10 @@ export type ContentControl = {
    * `middle` is near the prior mean, `edge` two logits and more away. `low` replaces `edge` below the mean.
    */
   spread: { middle: number; edge: number; low?: number };
-  /** In this share of the sittings an item comes before all others near its level. Information alone would hardly select some. */
+  /**
+   * In this share of the sittings an item comes before all others near its level. Information alone would hardly select
+   * some.
+   */
   rotation: {
     share: number;
     within: number;

@@ -1,27 +1,26 @@
 import type { Content, DeliveryPool } from './pool.ts';
 
 /**
- * A shadow test (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)): before every question the whole
- * rest of the sitting is put together, so that whatever comes next belongs to a test that keeps to the content from its
- * first question to its last.
+ * A shadow test (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)). Before every question the rest
+ * of the sitting is assembled, so that each question belongs to a test with the right content.
  *
- * Put together by exchange, not by an integer programme: texts with their sets of questions by dynamic programming, the
- * other items by weight, then the cheapest exchanges until no kind has too many, and any exchange that gains. Against
- * the programme's exact optimum it loses less than 1 % (`test/sittings/shadow-test.test.ts`) and takes a hundredth of its time.
+ * Dynamic programming selects texts with their questions, and weight selects the other items. Then exchanges repair
+ * kinds that have too many items, and improve the test. The result is within 1 % of the exact optimum of an integer
+ * programme (`test/sittings/shadow-test.test.ts`) in a hundredth of its time.
  */
 
 export type TestState = {
   /** 1 for items that may still be given. */
   free: Uint8Array;
-  /** What each item is worth, above nothing. */
+  /** The worth of each item, at least 0. */
   weights: Float64Array;
   /** Items that count, in order. */
   given: readonly number[];
-  /** The text whose questions are being asked, or −1. */
+  /** The text that is open for further questions, or −1. */
   openPassage: number;
 };
 
-/** The items to come, in no order; fewer than the sitting has room for only where the bank has no more. */
+/** The remaining items, in no order. There are too few only if the bank has no more. */
 export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   const singles = singlesOf(pool, state.free, state.weights);
   let best = new Draft(pool, { state, singles, fillBy: state.weights, fillFrom: singles });
@@ -36,18 +35,18 @@ export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   return best.items();
 }
 
-/** What a test is put together from. The first filling may go by other weights than those that count in the end. */
+/** The input of a draft. The first filling may use other weights than the final worth. */
 type Start = {
   state: TestState;
-  /** Free items without a text, by domain, the heaviest first: by the weights that count, and by those of the filling. */
+  /** Free items without a text, by domain, heaviest first: by the final weights, and by those of the filling. */
   singles: readonly (readonly number[])[];
   fillBy: Float64Array;
   fillFrom: readonly (readonly number[])[];
 };
 
 /**
- * Once more, with every kind at the price that mending came to: texts are chosen before kinds are mended, and at these prices
- * others may be worth more (Lagrangian relaxation).
+ * The start of another draft, with the price of each kind taken off. Texts are selected before kinds are repaired, and
+ * at these prices other texts may be worth more (Lagrangian relaxation).
  */
 function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
   const { kindsOfItem } = pool.content;
@@ -59,7 +58,7 @@ function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
   return { ...start, fillBy, fillFrom: singlesOf(pool, start.state.free, fillBy) };
 }
 
-/** Once more, without an item. */
+/** The start of another draft, without one item. */
 function without(item: number, pool: DeliveryPool, { state, singles, fillBy, fillFrom }: Start): Start {
   const free = state.free.slice();
   free[item] = 0;
@@ -77,7 +76,7 @@ function singlesOf(pool: DeliveryPool, free: Uint8Array, weights: Float64Array):
   );
 }
 
-/** Weights to 2⁻³⁰ with the item's index behind them in one number, because numbers alone are sorted ten times as fast. */
+/** A weight to 2⁻³⁰ and the item's index share one number, because numbers are sorted ten times as fast as objects. */
 const weightSteps = 2 ** 30;
 const maxItems = 2 ** 12;
 
@@ -85,13 +84,13 @@ function heaviestFirst(items: readonly number[], weights: Float64Array): number[
   const keys = new Float64Array(items.length);
   for (let k = 0; k < keys.length; k++) {
     const i = items[k]!;
-    // Prices can take a weight below nothing, but no lower than one unit.
+    // Prices can make a weight negative, but not below −1.
     keys[k] = Math.floor((weights[i]! + 1) * weightSteps) * maxItems + (maxItems - 1 - i);
   }
   return Array.from(keys.sort().reverse(), (key) => maxItems - 1 - (key % maxItems));
 }
 
-/** A text's best questions, `count` of them. */
+/** Questions on one text. */
 type QuestionSet = { passage: number; items: number[]; weight: number };
 type Exchange = { out: number; into: number; loss: number };
 
@@ -107,9 +106,9 @@ class Draft {
   readonly #slots: number[];
   readonly #passageCounts: Int16Array;
   #words = 0;
-  /** Whether there was a text to choose. */
+  /** Whether a text could be selected. */
   choseTexts = false;
-  /** By kind, what the last exchange lost that was made because there were too many of it. */
+  /** By kind, the loss of the last exchange that repaired it. */
   readonly prices: Float64Array;
 
   constructor(pool: DeliveryPool, start: Start) {
@@ -129,8 +128,8 @@ class Draft {
       this.#slots[pool.domainOfItem[i]!]!--;
     }
     this.#fill();
-    this.#mendKinds();
-    this.#mendWords();
+    this.#repairKinds();
+    this.#repairWords();
     this.#improve();
   }
 
@@ -148,7 +147,7 @@ class Draft {
     return this.items().reduce((sum, i) => sum + this.state.weights[i]!, 0);
   }
 
-  /** By how much it has too many of some kinds, or words; nothing where a test can keep to everything. */
+  /** By how much kinds and words exceed their maxima. */
   get excess(): number {
     const { maxPerKind, control } = this.content;
     let excess = Math.max(0, this.#words - control.maxWords);
@@ -156,7 +155,7 @@ class Draft {
     return excess;
   }
 
-  /** Items whose one enemy in another domain would bring more in their stead, the one that costs most first. */
+  /** Items that keep out an enemy in another domain which would gain more, the costliest first. */
   inTheWay(): number[] {
     const { pool, state, start } = this;
     const { weights } = state;
@@ -180,7 +179,7 @@ class Draft {
     return [...gains].sort(([i, x], [j, y]) => y - x || i - j).map(([item]) => item);
   }
 
-  /** Every domain's share by weight; what a domain lacks goes to the others. */
+  /** Fills every domain's share by weight. Places that a domain can't fill go to the others. */
   #fill(): void {
     let left = 0;
     this.#slots.forEach((slots, d) => {
@@ -208,7 +207,7 @@ class Draft {
     return taken;
   }
 
-  /** The sets of questions that are worth most together with the best single items for what they leave. */
+  /** The sets of questions that are worth most, together with the best single items for the other places. */
   #bestSets(d: number, slots: number): QuestionSet[] {
     const { pool } = this;
     const { fillBy, fillFrom } = this.start;
@@ -232,7 +231,7 @@ class Draft {
         for (const set of sets) {
           const before = j - set.items.length;
           if (before < 0 || through[before] === undefined) continue;
-          // Places are filled from the highest down, so what stands below is without this text.
+          // Places are filled from the highest down, so lower entries don't have this text yet.
           const value = best[before]! + set.weight;
           if (value > best[j]!) {
             best[j] = value;
@@ -252,7 +251,7 @@ class Draft {
     return found;
   }
 
-  /** How many more questions on texts the domain is to have. */
+  /** How many more questions on texts the domain needs. */
   #stillOnTexts(d: number): number {
     const { control, planned } = this.content;
     const given = this.pool.passages.reduce(
@@ -262,7 +261,7 @@ class Draft {
     return Math.ceil(control.minOnTexts * planned[d]! - noGain) - given;
   }
 
-  /** The best set of each possible size; not optional while a text that was begun has too few questions. */
+  /** The best set of each size. A set is required while the open text has too few questions. */
   #setsOf(p: number): { sets: QuestionSet[]; optional: boolean } {
     const { control } = this.content;
     const given = this.#passageCounts[p]!;
@@ -278,7 +277,7 @@ class Draft {
     return { sets, optional };
   }
 
-  /** How many more questions of the floor's groups a set of this size asks for on the text. */
+  /** How many more questions of the required skill groups a set of this size needs on the text. */
   #floorWanted(p: number, size: number): number {
     const { content, state, pool } = this;
     if (content.hasFloor[pool.passages[p]!.items[0]!] === 0) return 0;
@@ -287,7 +286,7 @@ class Draft {
     return Math.ceil(content.control.textFloor.share * size - noGain) - had;
   }
 
-  /** The heaviest questions of a text for a set of this size, with as many of the floor's groups as it asks for. */
+  /** The heaviest questions of a text for a set of this size, with enough of the required skill groups. */
   #pickOf(p: number, size: number): number[] {
     const { content, state, pool } = this;
     const { fillBy } = this.start;
@@ -297,7 +296,7 @@ class Draft {
     let best: number[] = [];
     let [nearest, max] = [-1, -Infinity];
     const picked: number[] = [];
-    // A text has few questions, so all their combinations are looked at: the heaviest may be the enemy of two others.
+    // A text has few questions, so all combinations are tried. The heaviest may be the enemy of two others.
     const extend = (from: number, weight: number, floored: number): void => {
       if (picked.length === places) {
         const near = Math.min(floored, wanted);
@@ -316,8 +315,8 @@ class Draft {
     return best;
   }
 
-  /** Exchanges, the cheapest first, until no kind has more than it may. */
-  #mendKinds(): void {
+  /** Exchanges items, cheapest first, until no kind exceeds its maximum. */
+  #repairKinds(): void {
     const { maxPerKind } = this.content;
     for (let kind = 0; kind < maxPerKind.length; kind++) {
       while (this.#used[kind]! > maxPerKind[kind]!) {
@@ -332,7 +331,7 @@ class Draft {
     }
   }
 
-  #mendWords(): void {
+  #repairWords(): void {
     const { words, control } = this.content;
     while (this.#words > control.maxWords) {
       const over = this.#words - control.maxWords;
@@ -346,7 +345,7 @@ class Draft {
     }
   }
 
-  /** Exchanges that gain, as long as there are any: mending one kind can leave room in another. */
+  /** Makes exchanges that gain, because the repair of one kind can leave room in another. */
   #improve(): void {
     for (;;) {
       const exchange = this.#cheapest(
@@ -360,10 +359,7 @@ class Draft {
     }
   }
 
-  /**
-   * The exchange of two items in the same place of the test that loses least, by `price` if given, and less than
-   * `below`.
-   */
+  /** The exchange of two items of one domain or text with the least loss, which is below `below`. */
   #cheapest(
     mayGo: (out: number) => boolean,
     mayCome: (out: number, into: number) => boolean,
@@ -383,13 +379,13 @@ class Draft {
       return true;
     };
     for (const singles of this.start.singles) {
-      // The lightest go first: what they lose bounds the search for the others.
+      // The lightest first, because their loss bounds the search for the others.
       for (let k = singles.length - 1; k >= 0; k--) {
         const out = singles[k]!;
         if (this.#chosen[out] === 0 || !mayGo(out)) continue;
         for (const into of singles) {
           if (this.#chosen[into] === 1) continue;
-          // Lighter ones can only lose more, unless another price than the weight counts.
+          // Lighter items lose more, unless a price counts.
           if (!consider(out, into) && price === undefined) break;
         }
       }
@@ -411,7 +407,7 @@ class Draft {
     return hasFloor[out] === 0 || isFloored[out] === 0 || isFloored[into] === 1;
   }
 
-  /** Whether an item may come, if `out` goes. While the domains are filled, types are left to be mended afterwards. */
+  /** Whether an item fits in place of `out`. Filling ignores response types, which are repaired later. */
   #fits(into: number, out: number, filling: boolean): boolean {
     const { kindsOfItem, maxPerKind, typeOfItem, words, control } = this.content;
     for (const enemy of this.pool.enemies[into]!) if (this.#chosen[enemy] === 1 && enemy !== out) return false;

@@ -319,7 +319,7 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
       return { to: base };
     case 'unanswered':
       return { page: skipPage(base, open, position) };
-    case 'mend': {
+    case 'unreadable': {
       const current = await currentQuestion(app, open);
       if (current === null || current.position !== position) return { to: base };
       return {

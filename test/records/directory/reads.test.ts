@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Database, Statement, Tx } from '../../../src/platform/db/database.ts';
 import { groupNames } from '../../../src/organisations/groups/browse.ts';
-import type { InvitationPlace } from '../../../src/sittings/invitations/browse.ts';
+import type { InvitationToken } from '../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../../src/sittings/invitations/browse.ts';
 import { openErasureGuard } from '../../../src/records/learners/erasure-guard.ts';
 import { browseLearners } from '../../../src/records/directory/browse.ts';
@@ -113,7 +113,7 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
   await app.db.query(
     'vacuum analyze review, learner, learner_feed, membership, invitation, group_set_group, learner_group',
   );
-  const invitations = (state: (typeof invitationLists)[number] | null, visibility: string[], after?: InvitationPlace) =>
+  const invitations = (state: (typeof invitationLists)[number] | null, visibility: string[], after?: InvitationToken) =>
     readsOf((tx) => browseInvitations(tx, id, { state, after: after ?? null, visibility, limit: 50, now }));
 
   for (const state of [null, ...invitationLists])

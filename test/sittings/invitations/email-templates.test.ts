@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { changeEmail } from '../../../src/sittings/invitations/contact.ts';
 import { findInvitation } from '../../../src/sittings/invitations/invitations.ts';
-import { postInvitations } from '../../../src/sittings/invitations/email-templates.ts';
+import { mailInvitations } from '../../../src/sittings/invitations/email-templates.ts';
 import { mergeLearners } from '../../../src/governance/deduplication/merge.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { withService } from '../../support/service.ts';
@@ -27,7 +27,7 @@ suite('a letter that waits is not sent to an address of before', async () => {
     await writesTo(ref, `${ref}@mistyped.example`);
     const organisation = await readOrganisation(app.db, org.id);
     const posted = await withUnitOfWork(async (work) =>
-      postInvitations(work, organisation, [(await findInvitation(work.tx, org.id, learner.invitationId))!]),
+      mailInvitations(work, organisation, [(await findInvitation(work.tx, org.id, learner.invitationId))!]),
     );
     assert.equal(posted, 1);
     const letters = () =>

@@ -4,7 +4,9 @@ import { error, warning } from './finding.ts';
 import { isLive } from './statements.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 
-/** Share of three-word runs in common from which two questions are near-duplicates, and from which a person should look. */
+/**
+ * Share of three-word runs in common from which two questions are near-duplicates, and from which a person should look.
+ */
 const nearDuplicate = 0.8;
 const alike = 0.6;
 /** A paragraph that so many items share is an instruction, not content. */

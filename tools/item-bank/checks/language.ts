@@ -68,7 +68,10 @@ const nationalInsuranceShape = /(?<![a-z0-9])[a-z]{2}[\s.-]?\d{2}[\s.-]?\d{2}[\s
 const address =
   /\b(?:https?:\/\/|www\.)[^\s`“”"',)]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|co\.uk|org|org\.uk|net|gov\.uk|uk|info|biz|io|ac\.uk)\b/giu;
 const telephone = /(?<![\d£.,])(?:\+44|0)(?: ?\d){9,10}(?! ?\d)(?!\.\d)/gu;
-/** The beginnings of Ofcom's drama ranges; a number with a digit missing, as a form with a mistake shows it, still begins so. */
+/**
+ * The beginnings of Ofcom's drama ranges; a number with a digit missing, as a form with a mistake shows it, still
+ * begins so.
+ */
 const dramaRanges =
   /^(?:\+44|0)(?:1632960|7700900|1134960|1144960|1154960|1164960|1174960|1184960|1214960|1314960|1414960|1514960|1614960|1914980|2079460|2890180|2920180|8081570|9098790|3069990)\d*$/u;
 const cardNumber = /(?<!\d)(?:\d[ -]?){12,18}\d(?!\d)/gu;

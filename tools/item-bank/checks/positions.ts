@@ -6,8 +6,8 @@ import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 
 /**
- * Where keys stand. Whoever always takes the same place, the longest option, or one habitual order of the steps, must gain
- * nothing by it.
+ * Where keys stand. Whoever always takes the same place, the longest option, or one habitual order of the steps, must
+ * gain nothing by it.
  */
 
 /** So much more often than by chance may one place, or the longest option, hold the key. */

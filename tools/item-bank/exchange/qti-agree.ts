@@ -10,9 +10,9 @@ import { findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
 
 /**
- * Some of an item stands twice in its file: in QTI's words, and whole in `data-ars`, because QTI's words can't say all of
- * it (figures, screens, templates). Where another tool changed the first, taking the second would drop that change. So
- * what was read is written again, and has to say what the file says.
+ * Some of an item stands twice in its file: in QTI's words, and whole in `data-ars`, because QTI's words can't say all
+ * of it (figures, screens, templates). Where another tool changed the first, taking the second would drop that change.
+ * So what was read is written again, and has to say what the file says.
  */
 const words = (node: XmlElement | undefined): string => (node === undefined ? '' : textIn(node).replace(/\s+/gu, ''));
 

@@ -6,8 +6,9 @@ import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from 
 import type { XmlElement } from './xml.ts';
 
 /**
- * Items of other tools. What the bank can hold is listed here; all else is refused by its name, because the rest would be
- * another question. What is no part of the question (feedback after the answer, words for scorers) is left out, and said.
+ * Items of other tools. What the bank can hold is listed here; all else is refused by its name, because the rest would
+ * be another question. What is no part of the question (feedback after the answer, words for scorers) is left out, and
+ * said.
  */
 
 const rootElements = [

@@ -130,7 +130,10 @@ const shapes: Record<string, { cardinalities: string[]; types: string[] }> = {
   'qti-text-entry-interaction': { cardinalities: ['single'], types: ['string', 'float', 'integer'] },
 };
 
-/** The item with its right answers said in one way. @throws EntryFault where right and wrong is not all that there is */
+/**
+ * The item with its right answers said in one way.
+ * @throws EntryFault where right and wrong is not all that there is
+ */
 export function markedAsRight(
   xml: XmlElement,
   interaction: XmlElement,

@@ -205,7 +205,9 @@ export function ownItem(xml: XmlElement): Item {
   return itemOf(merged);
 }
 
-/** An item of another tool, already made ready. `defaults` fill what it can't say (subject, level, domain, parameters). */
+/**
+ * An item of another tool, already made ready. `defaults` fill what it can't say (subject, level, domain, parameters).
+ */
 export const otherItem = (xml: XmlElement, defaults: Members): Item =>
   itemOf({ ...defaults, ...readNative(xml, false) });
 

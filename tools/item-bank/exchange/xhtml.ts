@@ -78,7 +78,10 @@ const containers = new Set([
   'qti-stimulus-body',
 ]);
 
-/** A paragraph of some XHTML (`isSigned`: with a sign of the bank before it), or an interaction that stands between paragraphs. */
+/**
+ * A paragraph of some XHTML (`isSigned`: with a sign of the bank before it), or an interaction that stands between
+ * paragraphs.
+ */
 type Piece = { text: string; isSigned?: true } | { interaction: XmlElement };
 
 const isBlockInteraction = (name: string) => name.endsWith('-interaction') && !inlineNames.has(name);

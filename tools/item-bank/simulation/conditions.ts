@@ -7,7 +7,9 @@ import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
 /** An item as simulation sees it: with what delivery balances, so that what is delivered can be counted. */
 export type SimulatedItem = ScoredItem & { type?: string; statement?: string; skillGroup?: string };
 
-/** The learner of one simulated sitting: ability, and the probability of a right answer to an item as the nth question. */
+/**
+ * The learner of one simulated sitting: ability, and the probability of a right answer to an item as the nth question.
+ */
 export type Learner = { theta: number; chance: (index: number, question: number) => number };
 export type MakeLearner = (draw: Uniform, index: number) => Learner;
 
@@ -90,7 +92,8 @@ export function stressConditions(
       note: `${skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
       learner: (draw) => {
         const { theta, chance } = plain(standardNormal(draw));
-        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
+        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never
+        // knowledge.
         return {
           theta,
           chance: (i, n) => {
@@ -112,7 +115,10 @@ export function stressConditions(
   ];
 }
 
-/** Difficulties that are wrong together: what authors misjudge, they misjudge for a whole level, domain or kind of question. */
+/**
+ * Difficulties that are wrong together: what authors misjudge, they misjudge for a whole level, domain or kind of
+ * question.
+ */
 function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParameters[] {
   const { level, domain, type, item, discrimination } = stress.harsh;
   const shifts = new Map<string, number>();

@@ -53,7 +53,9 @@ export function overlapOf(counts: Float64Array, sittings: readonly (readonly num
   return { share, se: Math.sqrt((squares * (learners - 1)) / learners) };
 }
 
-/** The skill groups that texts of Levels 1 and 2 are to ask about; the goal is for their share of the questions there. */
+/**
+ * The skill groups that texts of Levels 1 and 2 are to ask about; the goal is for their share of the questions there.
+ */
 const interpretive = ['inference', 'purpose', 'language'];
 
 /** What kinds of questions learners were given. */
@@ -137,7 +139,10 @@ export type AtAbility = {
 /** Abilities as far from an item's difficulty are near its level. */
 const near = 0.75;
 
-/** The least share of learners near its level that any item is given to, and the items given to less than `least` of them. */
+/**
+ * The least share of learners near its level that any item is given to, and the items given to less than `least` of
+ * them.
+ */
 export function minGiven(
   bank: BankVersion,
   sittings: readonly { theta: number; given: readonly number[] }[],

@@ -60,7 +60,10 @@ export type ConditionFigures = {
   irtAlone: { rqfRight: number };
   rulesAlone: { rqfRight: number; belowEntryWrongly: number };
   blueprintMet: number;
-  /** How far stated probabilities are from what came true: of all levels, and of the likeliest; null where not asked for. */
+  /**
+   * How far stated probabilities are from what came true: of all levels, and of the likeliest; null where not asked
+   * for.
+   */
   probabilityGap: { levels: Gap; likeliest: Gap } | null;
   /** The share of sittings that show a change in the middle; null where not asked for. */
   changed: number | null;

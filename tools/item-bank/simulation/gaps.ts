@@ -30,8 +30,9 @@ function strength(items: readonly CountedItem[], theta: number, count: number): 
 }
 
 /**
- * Where a sitting of 40 items, at the simulated information per item, gives less than the goal for the error needs: the domain
- * whose best items give least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close the gap.
+ * Where a sitting of 40 items, at the simulated information per item, gives less than the goal for the error needs: the
+ * domain whose best items give least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close
+ * the gap.
  */
 export function informationGaps({ version }: SubjectBank, abilities: readonly AtAbility[]): Gap[] {
   const newItem = 1.3 ** 2 / 4;

@@ -193,7 +193,10 @@ function goalsOf(subject: Subject): Goal[] {
   ];
 }
 
-/** Skips whatever the item asks bias the estimate itself, and the harsh bank has goals of its own: both without this one. */
+/**
+ * Skips whatever the item asks bias the estimate itself, and the harsh bank has goals of its own: both without this
+ * one.
+ */
 const stressGateLeast = 0.9;
 
 /** Every goal with its figure, in the order of the report. */

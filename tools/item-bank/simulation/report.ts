@@ -219,7 +219,10 @@ function retakeLines({ retakes }: SimulationReport): string[] {
 
 const density = (z: number): number => Math.exp(-(z ** 2) / 2) / Math.sqrt(2 * Math.PI);
 
-/** What errors of this size cost at cuts, and what error a goal would need: no way of choosing or stopping gets round it. */
+/**
+ * What errors of this size cost at cuts, and what error a goal would need: no way of choosing or stopping gets round
+ * it.
+ */
 function limitLines({ cuts, population, abilities, stress }: SimulationReport): string[] {
   const gate = cuts.find(({ level }) => level === 'level1')!.theta;
   const perError = (places: readonly number[]): number =>

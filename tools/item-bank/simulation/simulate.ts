@@ -87,7 +87,10 @@ export const givenLeast = 0.01;
 const sittingsInARow = 5;
 const gridAbilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
-/** `compare` also answers the whole bank, and as many items chosen at random; `judge` also looks at probabilities and fit. */
+/**
+ * `compare` also answers the whole bank, and as many items chosen at random; `judge` also looks at probabilities and
+ * fit.
+ */
 type Condition = {
   name: string;
   learners: number;

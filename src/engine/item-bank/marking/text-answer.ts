@@ -50,7 +50,9 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
   return verdict;
 }
 
-/** "Depot - a place where buses stay", "shrink is on that page": what the question, or its figure, says of the answer. */
+/**
+ * "Depot - a place where buses stay", "shrink is on that page": what the question, or its figure, says of the answer.
+ */
 function withoutExplanation(text: string, question: Question): string | null {
   const found = /^(\S+(?: \S+){0,2}?)(?: ?[-–—:=] ?| ?\(| (?:is|means) )(.+)$/u.exec(straightQuotes(text).trim());
   if (found === null) return null;
@@ -66,7 +68,10 @@ function withoutExplanation(text: string, question: Question): string | null {
   return isExplained && !words.some((word) => question.namedWrong.has(word) || denials.has(word)) ? name : null;
 }
 
-/** The number of a page, a section, a meaning: with the words of the list beside it, or those alone, which are asked again. */
+/**
+ * The number of a page, a section, a meaning: with the words of the list beside it, or those alone, which are asked
+ * again.
+ */
 function markNumberOfList(typed: string, key: TextKey, question: Question): TextVerdict {
   // With the colon beside it, "one:" is not read as a number.
   const text = typed.replace(/(?<=\p{L}):(?=\s)/gu, ' -');
@@ -313,8 +318,8 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
   let next = 0;
   let namesMore = false;
-  // "His friend Rosa", "my mother was indignant": a phrase or sentence that ends in the answer. Lists could name two, and
-  // where words are asked for, the one before has to say nothing.
+  // "His friend Rosa", "my mother was indignant": a phrase or sentence that ends in the answer. Lists could name two,
+  // and where words are asked for, the one before has to say nothing.
   const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
   const first = typed.findIndex((word) => sameWord(word, wanted[0]!, asksForWords));
   const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
@@ -352,7 +357,10 @@ function isOwnerOfAnother(typed: string, wanted: string, following: string | und
   return following !== undefined && !functionWords.has(following) && !/^\d|ing$/u.test(following);
 }
 
-/** @param isWordItself whether the word of a text is asked for, and not what it means: "grossed" is another one than "gross". */
+/**
+ * @param isWordItself whether the word of a text is asked for, and not what it means: "grossed" is another one than
+ * "gross".
+ */
 function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean {
   if (isWordItself && /(?:ed|ing)$/u.test(typed) && !/(?:ed|ing)$/u.test(wanted) && isEnglishWord(typed)) return false;
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;

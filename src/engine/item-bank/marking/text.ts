@@ -5,7 +5,9 @@ import { digitsForWords } from './numbers/number-words.ts';
 const pictures = /\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*/gu;
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
-/** Unicode NFC without invisible characters, quotes and apostrophes as keyboards without a choice of them write them. */
+/**
+ * Unicode NFC without invisible characters, quotes and apostrophes as keyboards without a choice of them write them.
+ */
 export function straightQuotes(text: string): string {
   return text
     .normalize('NFC')

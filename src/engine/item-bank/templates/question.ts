@@ -5,8 +5,8 @@ import type { Figure, NumericKey, RenderedItem } from '../schema.ts';
 import lists from './lists.json' with { type: 'json' };
 
 /**
- * A seeded maths item. `make` is pure: the same randomness gives the same item. Every seed gives one right key, distinct
- * options and a worked solution; each wrong answer comes from a named error.
+ * A seeded maths item. `make` is pure: the same randomness gives the same item. Every seed gives one right key,
+ * distinct options and a worked solution; each wrong answer comes from a named error.
  */
 export type Template = { id: string; make(random: Random): RenderedItem };
 
@@ -117,8 +117,8 @@ export function simplest(n: number, d: number): string {
 const same = (a: string, b: string): boolean => difference(fractionOf(a), fractionOf(b)).n === 0n;
 
 /**
- * A question with a number to type. A wrong answer that equals the key or another wrong answer is left out. Null if none
- * is left, so that the template draws again.
+ * A question with a number to type. A wrong answer that equals the key or another wrong answer is left out. Null if
+ * none is left, so that the template draws again.
  */
 function numeric(
   value: string,

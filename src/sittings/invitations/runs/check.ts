@@ -10,10 +10,10 @@ import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
 import { readRow } from './row.ts';
 import type { Cells, TableRow } from './table.ts';
 
-/** Rows with what they say, or what is wrong with each. */
+/** Rows that are ready, or have faults. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
 
-/** What a draft comes to, in numbers. `doubtful`: rows that a person has to look at first. */
+/** The counts of a draft. `doubtful`: rows that a person has to confirm. */
 export type Check = {
   before: ErasureGuard;
   rows: Checked;
@@ -29,12 +29,12 @@ export const countFaulty = (rows: Checked): Pick<Check, 'faulty' | 'doubtful'> =
   doubtful: rows.filter((row) => row.faults.length === 0 && row.ready?.doubts !== undefined).length,
 });
 
-/** Finds what stands in the table twice: a learner has one row. */
+/** Finds learners with two rows. */
 function findDoubles(rows: Checked): void {
   const first = new Map<string, number>();
   for (const row of rows) {
     const { ref, full_name: name, email, learner_id: id } = row.cells;
-    // Whom a row chose is looked at once the learners are known.
+    // Rows with a learner ID are checked when the learners are known.
     if (ref === undefined && id !== undefined) continue;
     const key = ref === undefined ? `name ${sameNameKey(name ?? '')} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
     const before = first.get(key);
@@ -47,17 +47,18 @@ function findDoubles(rows: Checked): void {
 }
 
 const doubt = (row: Checked[number], ...more: Doubt[]): void => {
-  const given = (row.cells.accepted ?? '').split(' ');
-  const found = [...(row.ready!.doubts ?? []), ...more.filter(({ about }) => !given.includes(about))];
+  const accepted = (row.cells.accepted ?? '').split(' ');
+  const found = [...(row.ready!.doubts ?? []), ...more.filter(({ about }) => !accepted.includes(about))];
   if (found.length > 0) row.ready!.doubts = found;
 };
 
 /**
- * Finds rows without a reference whose name another row or a learner has: each would be one more learner, and one more credit.
- * @param seen learners who may have the names and whom the caller may see
+ * Finds rows without a reference that share their name with another row or a learner. Each would create a learner and
+ * cost a credit.
+ * @param visible learners who may have the names
  */
-function doubtNames(rows: Checked, right: Checked, seen: ErasureGuard['candidates']): void {
-  const known = new Set(seen.map((one) => sameNameKey(one.full_name)));
+function doubtNames(rows: Checked, right: Checked, visible: ErasureGuard['candidates']): void {
+  const known = new Set(visible.map((one) => sameNameKey(one.full_name)));
   const byName = Map.groupBy(rows, ({ cells }) => sameNameKey(cells.full_name ?? ''));
   for (const row of right) {
     const { ref, learner_id: id, full_name: name } = row.ready!;
@@ -69,7 +70,7 @@ function doubtNames(rows: Checked, right: Checked, seen: ErasureGuard['candidate
   }
 }
 
-/** A learner who is there has the reference, and perhaps this very name: nothing of it was changed on the way. */
+/** Removes doubts about a reference or name that the learner already has. */
 function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): void {
   const left = (ready!.doubts ?? []).filter(
     ({ column }) =>
@@ -79,7 +80,7 @@ function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): v
   else delete ready!.doubts;
 }
 
-/** A group that is made has one name, which stands in any of its rows; its reference is its name where none does. */
+/** Names new groups: by any of their rows, or else by their reference. */
 function nameGroups(rows: Checked): void {
   const names = new Map<string, { name: string; row: number }>();
   const keyOf = ({ type, ref }: { type: string; ref: string }) => `${type} ${ref}`;
@@ -96,23 +97,23 @@ function nameGroups(rows: Checked): void {
       if (group.name === '') group.name = names.get(keyOf(group))?.name ?? group.ref;
 }
 
-/** Checks rows against each other and against what there is now, and writes nothing. */
+/** Checks rows against each other and against the database, without writing. */
 export async function checkRows(
   app: Pick<App, 'db' | 'clock'>,
   organisationId: number,
-  given: readonly TableRow[],
+  table: readonly TableRow[],
   context: RowContext,
   within: Within,
 ): Promise<Check> {
   const before = await openErasureGuard(app.db, organisationId, {
-    names: given.flatMap(({ cells }) => cells.full_name ?? []),
-    emails: given.flatMap(({ cells }) => cells.email ?? []),
+    names: table.flatMap(({ cells }) => cells.full_name ?? []),
+    emails: table.flatMap(({ cells }) => cells.email ?? []),
   });
   const rows: Checked = [];
-  for (const { row_no, cells } of given.toSorted((a, b) => a.row_no - b.row_no)) {
+  for (const { row_no, cells } of table.toSorted((a, b) => a.row_no - b.row_no)) {
     const read = readRow(cells, context);
     rows.push({ row_no, cells, ready: null, faults: [], ...read });
-    // Thousands of rows must keep nobody else waiting.
+    // Thousands of rows must not block other requests.
     if (rows.length % 500 === 0) await setImmediate();
   }
   findDoubles(rows);

@@ -5,7 +5,7 @@ import type { Organisation } from '../../../organisations/organisations.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';
 
-/** Active groups are limited (limits.groupsPerOrganisation); of archived ones the newest are known by name. */
+/** All active groups (limits.groupsPerOrganisation), and the newest archived ones. */
 const maxGroups = 2000;
 
 const groups = statement('invitation.groups')`
@@ -16,7 +16,7 @@ const teams = statement('invitation.teams')`
   select group_id, name from learner_group
    where organisation_id = $1 and type = 'team' and active and ($2::uuid[] is null or group_id = any($2)) order by name, group_id`;
 
-/** The teams that whoever has this sight may put learners into. */
+/** The teams into which a person with this visibility may put learners. */
 export function listTeams(
   tx: Tx,
   organisationId: number,
@@ -25,7 +25,7 @@ export function listTeams(
   return tx.query(teams, [organisationId, visibility]);
 }
 
-/** @param lastInstantOf until when a day lasts by the clocks of the organisation */
+/** @param lastInstantOf the end of a day in the organisation's time zone */
 export async function contextOf(
   tx: Tx,
   organisation: Pick<Organisation, 'organisation_id' | 'default_subjects'>,

@@ -7,10 +7,10 @@ import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/
 import type { Check, Checked } from './check.ts';
 import { countFaulty } from './check.ts';
 
-/** SQL: whether a row has a reference, neither out of shape nor the name itself. */
+/** SQL: whether a row has a valid reference that is not the name. */
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
-// A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
-// is somebody else's, whatever its name and faults: of it only the person's address goes.
+// A row without a usable reference is found by its name or email address. A row with another reference belongs to
+// another learner, so it loses only the email address.
 const deleteOfPerson = statement('invitation_run.delete_of_person')`
   with without as (
     update invitation_run_row
@@ -31,7 +31,7 @@ const deleteOfPerson = statement('invitation_run.delete_of_person')`
                                                    'faulty', greatest(0, (progress -> 'faulty')::int8 - c.faulty))
     from counted c where j.organisation_id = $1 and j.job_id = c.run_id`;
 
-/** Takes away the rows that still wait for a person: nobody is invited by them any more. */
+/** Deletes a person's rows that still wait, so that they invite no one. */
 export async function forgetRunRows(
   tx: Tx,
   organisationId: number,
@@ -40,9 +40,9 @@ export async function forgetRunRows(
   await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, spellings(fullName)]);
 }
 
-/** What is left of a row once somebody is erased, as in what is stored. */
-function withoutPersons(given: Checked[number], { hadRef, persons }: ErasedLearners): Checked {
-  let row = given;
+/** The rest of a checked row after an erasure, as `deleteOfPerson` leaves a stored row. */
+function withoutPersons(checked: Checked[number], { hadRef, persons }: ErasedLearners): Checked {
+  let row = checked;
   const { ref, full_name: name } = row.cells;
   if (ref !== undefined && hadRef(ref)) return [];
   for (const person of persons) {
@@ -56,7 +56,7 @@ function withoutPersons(given: Checked[number], { hadRef, persons }: ErasedLearn
   return [row];
 }
 
-/** What is left of checked rows now: an erasure since then has taken its person out of what is stored only. */
+/** Removes learners from checked rows who were erased since the check. */
 export async function withoutErased(work: UnitOfWork, organisationId: number, check: Check): Promise<Check> {
   const erased = await findErasedSince(work, organisationId, check.before);
   if (erased === null) return check;

@@ -4,10 +4,10 @@ import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
 
-/** A learner who has a name that is about to be given to another one. */
+/** A learner with the same name as a new learner. */
 export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };
 
-/** So many are shown of one name; more is no choice any more. */
+/** The most learners to show for one name. */
 const max = 5;
 
 const byNames = statement('invitation.namesakes')`
@@ -18,7 +18,7 @@ const byNames = statement('invitation.namesakes')`
       where n.organisation_id = $1 and n.name_key = k.key and ${isVisibleLearner('n.learner_id', '$3')}
       order by n.learner_id limit ${max}) l`;
 
-/** Learners with the same names whom the caller may see, by `sameNameKey`. */
+/** Visible learners with these names, by `sameNameKey`. */
 export async function findNamesakes(
   tx: Tx,
   organisationId: number,

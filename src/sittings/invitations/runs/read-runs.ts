@@ -6,27 +6,26 @@ import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';
 
 /**
- * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
- * all are right. Then they are written in the background, batch by batch, how far it came in the transaction of each
- * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
- * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
+ * A run invites many learners. Its rows are first checked and stored as a draft. When all rows are right, a background
+ * job invites them in batches. Each batch stores the progress in its transaction, so that a learner is invited once
+ * even after a crash. A batch empties its rows. A run that is cancelled, never begun or overdue is emptied completely.
  */
 export type RunInput = { team_id: string | null; visibility: Visibility; mails: boolean };
 export type RunProgress = {
   total: number;
-  /** What the rows came to when they were last checked. */
+  /** Counts of the last check. */
   faulty: number;
   known: number;
   open_already: number;
   credits: number;
-  /** The number of the last row that was dealt with. */
+  /** The number of the last processed row. */
   reached: number;
   invited: number;
   again: number;
   refused: number;
   /**
-   * Why the service cancelled it: its time was over, who began it may not invite any more, or a restore brought it back and
-   * a row of it may be of somebody who was erased since. Null where a person did.
+   * Why the service cancelled the run; null if a person did. `stopped`: its maker may not invite any more. `restored`:
+   * a backup was restored, and a row may name a learner who was erased since.
    */
   cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
 };
@@ -53,7 +52,7 @@ const faultyAfter = statement('invitation_run.faulty_after')`
   select ${rowColumns} from invitation_run_row
    where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`;
 
-/** Rows that are right but for what a person has to say first. */
+/** Rows without faults that a person has to confirm. */
 const isDoubtful = `faults is null and ready -> 'doubts' is not null`;
 const doubtfulAfter = statement('invitation_run.doubtful_after')`
   select ${rowColumns} from invitation_run_row
@@ -65,7 +64,7 @@ export function readRows(tx: Tx, organisationId: number, runId: string): Promise
   return tx.query<RunRow>(allRows, [organisationId, runId]);
 }
 
-/** Some rows in order: all, those with faults, or those that a person has to look at. */
+/** Rows in order: all, those with faults, or those that a person has to confirm. */
 export function pageOfRows(
   tx: Tx,
   organisationId: number,

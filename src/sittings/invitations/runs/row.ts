@@ -11,10 +11,10 @@ import type { Purpose } from '../invitations.ts';
 import { purposes } from '../invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';
 
-/** A row that is right by itself: what the learner and the invitation are to be. */
+/** A row without faults of its own: the learner and the invitation. */
 export type ReadyRow = {
   ref: string | null;
-  /** A learner without a reference whom the row means. */
+  /** The ID of a learner without a reference. */
   learner_id?: string;
   full_name: string;
   email: string | null;
@@ -27,13 +27,13 @@ export type ReadyRow = {
   purpose: Purpose | null;
   retake_reason: string | null;
   start_code: boolean | null;
-  /** What a person has to say first; left out where there is nothing. */
+  /** What a person has to confirm. */
   doubts?: Doubt[];
 };
 
 /**
- * What may be wrong with a row, and may be right: letters damaged by another encoding, a letter lost to a question mark, a
- * reference that a spreadsheet has changed, the name of a learner who is there, or of another row (`row`).
+ * A possible fault: letters damaged by another encoding, a letter lost to a question mark, a reference that a
+ * spreadsheet has changed, the name of a known learner, or of another row (`row`).
  */
 export type Doubt = {
   about: 'encoding' | 'question_mark' | 'reference' | 'known' | 'twice';
@@ -56,20 +56,19 @@ export function doubtWords({ about, row }: Doubt): string {
   }
 }
 
-/** What is wrong in a row: the column, and what must stand there. */
+/** A fault in a row: the column, and what the cell must contain. */
 export type RowFault = { column: InviteColumn | 'row'; expected: string };
 
-/** What a row is read with. */
 export type RowContext = {
   defaultSubjects: Subject[];
-  /** Groups that there are, teams left out. */
+  /** Existing groups without teams. */
   groups: readonly { type: string; ref: string; name: string; active: boolean }[];
   nowMs: number;
-  /** Until when a day such as `2027-01-31` lasts where the organisation is; null for what is no day. */
+  /** The end of a day such as `2027-01-31` in the organisation's time zone; null if the text is no day. */
   lastInstantOf(day: string): Date | null;
 };
 
-/** How late an invitation may end. */
+/** The longest time to an invitation's end. */
 const latestMs = 366 * 24 * 3600_000;
 
 const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
@@ -86,7 +85,7 @@ function readSubjects(text: string): Subject[] | null {
   return allSubjects.filter((subject) => named.includes(subject));
 }
 
-/** The type and the rest of `cohort: C-2026 = January cohort`; null for what names no type. */
+/** The type and the rest of `cohort: C-2026 = January cohort`; null if the text has no type. */
 function typedGroup(part: string): [type: string, rest: string] | null {
   const colon = part.indexOf(':');
   const [type, rest] = [part.slice(0, Math.max(colon, 0)).trimEnd(), part.slice(colon + 1).trim()];
@@ -114,7 +113,7 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
       if (!(clientGroupTypes as readonly string[]).includes(kind))
         return `groups of one of the types ${clientGroupTypes.join(', ')}`;
       const existing = known.find((one) => one.type === kind && one.ref === ref);
-      // A new group's name may stand in another row (run.ts).
+      // Another row may have the new group's name.
       group = { type: kind, ref, name: existing?.name ?? name.join('=') };
       const isNamed = group.name === '' || isStorableText(group.name, limits.groupNameChars);
       if (!isStorableText(group.ref, limits.groupRefChars) || !isNamed)
@@ -148,10 +147,8 @@ const texts: readonly InviteColumn[] = ['groups', 'supervision', 'retake_reason'
 /** `Mar-26`, `01/03/2026`, or more digits than a spreadsheet keeps. */
 const reshaped = /^(?:\d{1,2}-[A-Z][a-z]{2}(?:-\d{2,4})?|[A-Z][a-z]{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4}|\d{15}0+)$/;
 
-/** What was asked about a row, and is as it should be. */
-const accepted = ({ accepted: given = '' }: Cells, doubt: Doubt): boolean => given.split(' ').includes(doubt.about);
+const isAccepted = ({ accepted = '' }: Cells, { about }: Doubt): boolean => accepted.split(' ').includes(about);
 
-/** What may be wrong with a row by itself. */
 function doubtsOf(cells: Cells): Doubt[] {
   const doubts: Doubt[] = [];
   for (const column of [...namesOfPeople, ...texts]) {
@@ -159,10 +156,10 @@ function doubtsOf(cells: Cells): Doubt[] {
     if (about === 'encoding' || (about !== null && namesOfPeople.includes(column))) doubts.push({ about, column });
   }
   if (reshaped.test(cells.ref ?? '')) doubts.push({ about: 'reference', column: 'ref' });
-  return doubts.filter((doubt) => !accepted(cells, doubt));
+  return doubts.filter((doubt) => !isAccepted(cells, doubt));
 }
 
-/** Reads a row by itself. @returns what it says, or everything that is wrong with it, in the order of the columns */
+/** Reads a row on its own. @returns all faults, in the order of the columns, if there are any */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
   const faults: RowFault[] = [];
   const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });
@@ -204,9 +201,9 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
     cells.purpose === undefined ? null : purposeWords.get(/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]);
   if (purpose === undefined) fault('purpose', `one of ${purposes.join(', ')}`);
   const retake = text('retake_reason', limits.reasonChars);
-  const asked = (cells.start_code ?? '').toLowerCase();
-  const startCode = asked === '' ? null : ['yes', 'y', 'true', '1'].includes(asked);
-  if (startCode === false && !['no', 'n', 'false', '0'].includes(asked)) fault('start_code', 'yes or no');
+  const code = (cells.start_code ?? '').toLowerCase();
+  const startCode = code === '' ? null : ['yes', 'y', 'true', '1'].includes(code);
+  if (startCode === false && !['no', 'n', 'false', '0'].includes(code)) fault('start_code', 'yes or no');
   if (cells.beyond !== undefined) fault('row', 'of no more cells than there are columns');
   if (faults.length > 0) return { faults };
   const doubts = doubtsOf(cells);

@@ -19,14 +19,14 @@ import type { Run, RunInput, RunProgress, RunRow } from './read-runs.ts';
 import { pageOfRows, readRows } from './read-runs.ts';
 import { findNamesakes } from './namesakes.ts';
 import type { RowFault } from './row.ts';
-import { sightNow } from './state.ts';
+import { currentVisibility } from './state.ts';
 import type { Cells } from './table.ts';
 
 export const invitationRuns = jobsOf<RunInput, RunProgress>({
   kind: 'invitation_run',
-  // A run whose time is over, or whose maker may invite nobody any more, ends all the same.
+  // A run also ends during a suspension, if it is overdue or its maker may not invite any more.
   evenSuspended: true,
-  step,
+  step: inviteBatch,
   forget: ({ tx }, run) => tx.query(emptyRows, [run.organisation_id, run.run_id]),
   cancelled: { action: 'learner invite', after: (run) => `row ${run.reached} of ${run.total}` },
 });
@@ -55,7 +55,7 @@ const settle = statement('invitation_run.settle')`
     from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
          as g(row_no, outcome, faults, learner_id, invitation_id)
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`;
-/** What is kept of a row that is wrong: no National Insurance number, wherever it stands. */
+/** The cells of a faulty row without National Insurance numbers. */
 function keptCells(cells: Cells): Cells {
   return Object.fromEntries(
     Object.entries(cells).map(([column, value]) => [column, withoutNationalInsuranceNumbers(value)]),
@@ -84,13 +84,13 @@ async function writeRows(work: UnitOfWork, organisationId: number, runId: string
   ]);
 }
 
-/** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
+/** Stores checked rows as a draft. @returns false if the run exists already */
 export async function draftRun(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; by: string; check: Check } & Within,
+  input: { runId: string; by: string; check: Check } & Within,
 ): Promise<boolean> {
-  const { runId, by, teamId, visibility } = given;
+  const { runId, by, teamId, visibility } = input;
   if (work.again) await lockFeed(work, organisationId);
   const counts = {
     total: 0,
@@ -103,14 +103,20 @@ export async function draftRun(
     again: 0,
     refused: 0,
   };
-  const input = { team_id: teamId, visibility, mails: false };
-  const draft = { runId, by, status: 'draft', input, progress: { ...counts, cancelled_because: null } } as const;
+  const stored = { team_id: teamId, visibility, mails: false };
+  const draft = {
+    runId,
+    by,
+    status: 'draft',
+    input: stored,
+    progress: { ...counts, cancelled_because: null },
+  } as const;
   if (!(await invitationRuns.order(work, organisationId, draft))) return false;
-  await writeRows(work, organisationId, runId, given.check.rows);
-  // Only now, so that other processes that write to the feed don't wait for many thousands of rows.
+  await writeRows(work, organisationId, runId, input.check.rows);
+  // Locked after many thousands of rows are written, so that other writers of the feed don't wait for them.
   await lockFeed(work, organisationId);
-  const check = await withoutErased(work, organisationId, given.check);
-  if (check !== given.check) {
+  const check = await withoutErased(work, organisationId, input.check);
+  if (check !== input.check) {
     await work.tx.query(deleteRows, [organisationId, runId]);
     await writeRows(work, organisationId, runId, check.rows);
   }
@@ -119,18 +125,18 @@ export async function draftRun(
 }
 
 /**
- * Puts other rows in the place of those of a draft that are faulty or doubtful; rows that were taken out are left out. All were checked again,
- * those that stay as well.
- * @param given `replaced`: the numbers of the rows that were shown to be corrected; `kept`: of those that stay
+ * Replaces faulty and doubtful rows of a draft. All rows were checked again.
+ * @param input.replaced the numbers of the rows that were shown for correction
+ * @param input.kept the numbers of the rows that stay
  */
 export async function correctRun(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; visibility: Visibility },
+  input: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; visibility: Visibility },
 ): Promise<boolean> {
-  const { runId, replaced, kept, visibility } = given;
+  const { runId, replaced, kept, visibility } = input;
   await lockFeed(work, organisationId);
-  const check = await withoutErased(work, organisationId, given.check);
+  const check = await withoutErased(work, organisationId, input.check);
   const { rows } = check;
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
@@ -140,17 +146,17 @@ export async function correctRun(
     work,
     organisationId,
     runId,
-    // What was to stay and isn't there was of somebody who is erased by now.
+    // A row that should stay but is missing belonged to a learner who was erased.
     rows.filter((row) => !stay.has(row.row_no) && !kept.includes(row.row_no)),
   );
-  // What an erasure has taken out of a row meanwhile isn't written back.
+  // Rows that an erasure has changed since the check are not written back.
   const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
   await rewrite(work, organisationId, runId, same);
   await keepCheck(work, run, check, visibility);
   return true;
 }
 
-/** Whether a stored row still says what was checked. */
+/** Whether a stored row still has the checked cells. */
 const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
 
 async function rewrite(work: UnitOfWork, organisationId: number, runId: string, rows: Checked): Promise<void> {
@@ -163,24 +169,23 @@ async function rewrite(work: UnitOfWork, organisationId: number, runId: string, 
   ]);
 }
 
-/** What came of beginning a run. */
 export type Begun = 'begun' | 'not_draft' | 'faulty' | 'doubtful' | { missing: number; credits: number };
 
 /**
- * Begins a draft, once; `runInvitations` does the work. Its rows were checked again just before.
- * @param given.check the rows of the draft, as they are now
- * @param given.by who begins it: from then on it is theirs
+ * Begins a draft. A background job invites the learners.
+ * @param input.check a check of the draft's rows made just before
+ * @param input.by the person who begins the run, and owns it from then on
  */
 export async function beginRun(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; by: string; check: Check; mails: boolean; visibility: Visibility; credits: number | null },
+  input: { runId: string; by: string; check: Check; mails: boolean; visibility: Visibility; credits: number | null },
 ): Promise<Begun> {
-  const { runId, by, check, mails, visibility, credits } = given;
+  const { runId, by, check, mails, visibility, credits } = input;
   await lockFeed(work, organisationId);
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return 'not_draft';
-  // Corrected, or somebody of it erased, since it was read.
+  // The draft may have been corrected, or a learner erased, since the check.
   const stored = await readRows(work.tx, organisationId, runId);
   const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
   if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
@@ -194,10 +199,10 @@ export async function beginRun(
   return 'begun';
 }
 
-/** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0025). */
+/** An unfinished run is cancelled at this time, because its rows hold names (docs/decisions/0025). */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
 
-/** Why the service cancelled it, as a sentence; null where a person did, or it wasn't. */
+/** Why the service cancelled the run; null if it didn't. */
 export function whyCancelled({ cancelled_because: because }: Run): string | null {
   if (because === 'overdue')
     return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
@@ -212,10 +217,7 @@ const cameSince: InviteOutcome = {
   faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
 };
 
-/**
- * Rows without a reference whose name somebody got after the check, by another table or a platform: nobody was asked about
- * them. What the rows before them in this batch make was asked about.
- */
+/** Rows without a reference whose name a learner got after the check. The person was not asked about them. */
 async function nowKnown(
   work: UnitOfWork,
   organisationId: number,
@@ -232,10 +234,10 @@ async function nowKnown(
 }
 
 /** Invites one batch. */
-async function step(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
+async function inviteBatch(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
   const { organisation_id: organisationId, run_id: runId } = run;
   if (work.nowMs >= endsAt(run).getTime()) return invitationRuns.end(work, run, 'overdue');
-  const visibility = await sightNow(work, run);
+  const visibility = await currentVisibility(work, run);
   if (visibility === undefined) return invitationRuns.end(work, run, 'stopped');
   if (isSuspended) return null;
   const { tx } = work;
@@ -280,7 +282,7 @@ async function step(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<S
   return { status, progress: { reached: Math.max(run.reached, reached ?? 0), ...added(run, counts) } };
 }
 
-/** A new account takes the place of another one: what that had begun, also in the sandbox, goes on for the new one. */
+/** Gives the unended runs of one account to another, also those in the sandbox. */
 export async function handOverRuns(
   work: UnitOfWork,
   organisationId: number,
@@ -291,6 +293,6 @@ export async function handOverRuns(
       if (run.created_by === from) await invitationRuns.save(work, run, { createdBy: to });
 }
 
-/** Drafts that nobody began are gone, with what they say of people. */
+/** Deletes old drafts with their rows. */
 export const pruneDrafts = (work: UnitOfWork): Promise<void> =>
   invitationRuns.prune(work.tx, 'draft', new Date(work.nowMs - limits.inviteDraftMs));

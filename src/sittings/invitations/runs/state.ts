@@ -3,14 +3,13 @@ import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { teamsOfStaff } from '../../../organisations/teams.ts';
 import { roleOf } from '../../../organisations/users/members.ts';
 
-/** What of a run says who began it, and within what. */
 type Made = { organisation_id: number; created_by: string; team_id: string | null; visibility: Visibility };
 
 /**
- * Whose learners a run may touch now: what its maker may see may have changed while it waited (docs/decisions/0025).
- * @returns undefined where its maker may invite nobody any more, or no longer into its team
+ * The visibility of a run's maker, which may have changed since the run began (docs/decisions/0025).
+ * @returns undefined if the maker may not invite any more, or not into the run's team
  */
-export async function sightNow({ tx }: UnitOfWork, run: Made): Promise<Visibility | undefined> {
+export async function currentVisibility({ tx }: UnitOfWork, run: Made): Promise<Visibility | undefined> {
   if (run.created_by === 'operator') return run.visibility;
   const role = await roleOf(tx, run.organisation_id, run.created_by);
   if (role === 'owner' || role === 'admin') return null;

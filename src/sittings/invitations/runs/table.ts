@@ -23,7 +23,9 @@ export const inviteColumns = [
 /** A table has `learner_id` only if its headings name it. */
 export type InviteColumn = (typeof inviteColumns)[number] | 'learner_id';
 
-/** The cells of a row by column, without empty ones. `beyond`: a cell without a column; `accepted`: confirmed doubts. */
+/**
+ * The cells of a row by column, without empty ones. `beyond`: a cell without a column; `accepted`: confirmed doubts.
+ */
 export type Cells = Partial<Record<InviteColumn | 'beyond' | 'accepted', string>>;
 
 export type TableRow = { row_no: number; cells: Cells };

@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { csvLine } from '../../../platform/formats/csv.ts';
 import type { Content, Markup } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
-import type { SeenInvitation } from '../../../sittings/invitations/browse.ts';
-import { findInvitationsOfRun, findSeenInvitations } from '../../../sittings/invitations/browse.ts';
+import type { ListedInvitation } from '../../../sittings/invitations/browse.ts';
+import { findInvitationsOfRun, findListedInvitations } from '../../../sittings/invitations/browse.ts';
 import { assessmentUrl } from '../../../sittings/invitations/invitations.ts';
-import { postInvitations } from '../../../sittings/invitations/email-templates.ts';
+import { mailInvitations } from '../../../sittings/invitations/email-templates.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
@@ -33,15 +33,15 @@ const linksAtOnce = 2000;
 
 const columns = ['name', 'reference', 'link', 'until'];
 
-function lineOf({ app, zone }: Visit, one: SeenInvitation): string[] {
+function lineOf({ app, zone }: Visit, one: ListedInvitation): string[] {
   const { baseUrl } = app.settings;
   return [one.full_name, one.ref ?? '', assessmentUrl(baseUrl, app.secrets, one), dayOf(one.expires_at, zone)];
 }
 
-const tsv = (visit: Visit, rows: readonly SeenInvitation[]): string =>
+const tsv = (visit: Visit, rows: readonly ListedInvitation[]): string =>
   [columns, ...rows.map((one) => lineOf(visit, one))].map((cells) => csvLine(cells, '\t')).join('');
 
-async function card({ app, zone }: Visit, one: SeenInvitation): Promise<Markup> {
+async function card({ app, zone }: Visit, one: ListedInvitation): Promise<Markup> {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   // A QR code takes some milliseconds of CPU: other requests run between two of them.
   await setImmediate();
@@ -50,7 +50,7 @@ async function card({ app, zone }: Visit, one: SeenInvitation): Promise<Markup> 
 
 async function linksPage(
   visit: Visit,
-  rows: readonly SeenInvitation[],
+  rows: readonly ListedInvitation[],
   back: { to: string; label: string },
   more: Content,
 ): Promise<Answer> {
@@ -108,11 +108,11 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
 }
 
-async function chosen(visit: Visit): Promise<SeenInvitation[]> {
+async function chosen(visit: Visit): Promise<ListedInvitation[]> {
   const { app, organisationId, form: sent } = visit;
   const ids = [...new Set(sent.all('invitation').map((id) => id.toLowerCase()))].filter(isUuid).slice(0, linksOnPage);
   const now = new Date(app.clock.nowMs());
-  const found = await findSeenInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
+  const found = await findListedInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
   return found.filter((one) => one.status === 'open' && one.state !== 'expired');
 }
 
@@ -125,7 +125,7 @@ async function mail(visit: Visit): Promise<Answer> {
   const rows = await chosen(visit);
   const row = await readOrganisation(app.db, organisationId);
   const sent = await change(async (work) => {
-    const result = await postInvitations(work, row, rows);
+    const result = await mailInvitations(work, row, rows);
     return result === 0 ? { result } : { result, resource: `${result} by mail` };
   });
   return { to: `${base}/invitations?did=${sent === 0 ? 'none' : 'mailed'}` };

@@ -3,11 +3,11 @@ import { html } from '../../../platform/html/html.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import type {
   InvitationList,
-  InvitationPlace,
+  InvitationToken,
   InvitationState,
-  SeenInvitation,
+  ListedInvitation,
 } from '../../../sittings/invitations/browse.ts';
-import { browseInvitations, findSeenInvitations, invitationLists } from '../../../sittings/invitations/browse.ts';
+import { browseInvitations, findListedInvitations, invitationLists } from '../../../sittings/invitations/browse.ts';
 import type { Purpose } from '../../../sittings/invitations/invitations.ts';
 import { extendInvitation, TooSoon } from '../../../sittings/invitations/extend.ts';
 import { assessmentUrl } from '../../../sittings/invitations/invitations.ts';
@@ -62,12 +62,12 @@ const listNames: Record<InvitationList, string> = {
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
 /** A page token: `MICROSECONDS.ID`. */
-function readPlace(text: string): InvitationPlace | null {
+function readPlace(text: string): InvitationToken | null {
   const [, us, id] = /^(\d{1,17})\.([0-9a-f-]{36})$/.exec(text) ?? [];
   return id === undefined || !isUuid(id) ? null : { us: us!, invitation_id: id };
 }
 
-function stateOf({ state, paused_at: at }: SeenInvitation, resumedAt: Date | null, zone: string): Content {
+function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | null, zone: string): Content {
   return state === 'paused' ? html`Paused until ${moment(idleEnd(at!, resumedAt), zone)}` : stateNames[state];
 }
 
@@ -79,18 +79,18 @@ async function list(visit: Visit): Promise<Answer> {
   const visibility = await visibilityOf(visit);
   const after = readPlace(readPlaceText(visit, visibility, query.get('after') ?? ''));
   const at = { state, after, visibility, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
-  const { rows, next, passed } = await browseInvitations(app.db, id, at);
+  const { rows, next, scanned } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
   const choosing = mayInvite(visit);
   const order = state !== null && byEnd.includes(state) ? 'the latest end' : 'the newest';
-  const shown = table<SeenInvitation>(
+  const shown = table<ListedInvitation>(
     `${state === null ? 'All invitations' : listNames[state]}, ${order} first`,
     rows,
     {
       Learner: (one) =>
         html`<a href="${base}/invitations/${one.invitation_id}">${one.full_name === '' ? 'Erased' : name(one.full_name)}</a>`,
       ...(choosing && {
-        Choose: (one: SeenInvitation) =>
+        Choose: (one: ListedInvitation) =>
           one.status === 'open' && tickBox('invitation', one.invitation_id, one.full_name),
       }),
       Reference: (one) => one.ref,
@@ -107,24 +107,24 @@ async function list(visit: Visit): Promise<Answer> {
       mailed: 'The mails are on their way.',
       none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
     })}<p>Who was invited, and how far each learner has come.</p>${filters(path, filtersOf(visit).select('state', 'State', any(listNames)))}${
-      passed !== null &&
-      html`<p role="status">${number(passed)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`
+      scanned !== null &&
+      html`<p role="status">${number(scanned)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`
     }${
       rows.length > 0
         ? choosing
           ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
           : shown
-        : passed === null
+        : scanned === null
           ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
           : null
     }${pager(visit, next && placeText(visit, visibility, `${next.us}.${next.invitation_id}`))}`,
   };
 }
 
-const invitationOf = (visit: Visit): Promise<SeenInvitation> =>
+const invitationOf = (visit: Visit): Promise<ListedInvitation> =>
   named(visit, 'invitation_id', async (tx, organisationId, id) => {
     const now = new Date(visit.app.clock.nowMs());
-    return (await findSeenInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
+    return (await findListedInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
   });
 
 async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -160,7 +160,7 @@ async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-function acts(visit: Visit, one: SeenInvitation, here: string, faults: Faults): Content {
+function acts(visit: Visit, one: ListedInvitation, here: string, faults: Faults): Content {
   const { app, base, zone } = visit;
   const f = fieldsOf(visit, faults);
   const chosen = hiddenField('invitation', one.invitation_id);
@@ -226,7 +226,7 @@ async function extend(visit: Visit): Promise<Answer> {
 }
 
 /** The ledger entry of a returned credit keeps a reason. */
-const givesBack = ({ status, credit_spent, begun }: SeenInvitation) => status === 'open' && credit_spent && !begun;
+const givesBack = ({ status, credit_spent, begun }: ListedInvitation) => status === 'open' && credit_spent && !begun;
 
 async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const one = await invitationOf(visit);

@@ -16,7 +16,7 @@ import { levelName, publishedLevels } from '../../../engine/scoring/levels.ts';
 import type { LevelRule } from '../../../engine/scoring/rules.ts';
 import type { ScoredResult } from '../../../engine/scoring/score.ts';
 import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
-import { reviewScored, signWords } from '../../../sittings/review.ts';
+import { reviewSitting, flagWords } from '../../../sittings/review.ts';
 import { bar, day, empty, facts, moment, notice, table, numeric } from '../kit/blocks.ts';
 import { hiddenField, fieldsOf } from '../kit/form.ts';
 import type { Faults, Fields } from '../kit/form.ts';
@@ -78,7 +78,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
   const looked = await lookAt(visit);
   const { of, row, content, reviews, waiting } = looked;
   const [whole, history, who] = await Promise.all([
-    reviewScored(app, id, of.assessment_id),
+    reviewSitting(app, id, of.assessment_id),
     historyOf(app.db, id, of.assessment_id),
     deciderOf(visit),
   ]);
@@ -166,7 +166,7 @@ function sittingPart(
   zone: string,
 ): Content {
   const { subject, irt, rules, reconciliation } = scored;
-  const signs = signWords(review);
+  const signs = flagWords(review);
   return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>(
     'What each engine found',
     [

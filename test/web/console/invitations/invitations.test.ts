@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedQueue, withUnitOfWork } from '../../../../src/platform/db/unit-of-work.ts';
 import type { Visibility } from '../../../../src/organisations/groups/visibility.ts';
-import type { InvitationPlace, InvitationState } from '../../../../src/sittings/invitations/browse.ts';
+import type { InvitationToken, InvitationState } from '../../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationStates } from '../../../../src/sittings/invitations/browse.ts';
 import { provisionLearner } from '../../../../src/sittings/invitations/provision.ts';
 import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
@@ -92,7 +92,7 @@ suite('invitations in the console', () => {
     const walk = async (state: InvitationState | null, visibility: Visibility): Promise<string[]> => {
       const found: string[] = [];
       const now = new Date(app.clock.nowMs());
-      for (let after: InvitationPlace | null = null; ;) {
+      for (let after: InvitationToken | null = null; ;) {
         const page = await browseInvitations(app.db, org.id, { state, after, visibility, limit: 2, now });
         found.push(...page.rows.map((one) => one.invitation_id));
         if (page.next === null) return found;

@@ -67,7 +67,9 @@ function sameCell(a: Cell, b: Cell): boolean {
   return a === b;
 }
 
-/** The first trial is the sheet as shown. The others have other numbers, and other words in columns that repeat words. */
+/**
+ * The first trial is the sheet as shown. The others have other numbers, and other words in columns that repeat words.
+ */
 function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, trial: number, copied: number): Sheet {
   const random = seededRandom(`formula ${trial}`);
   const fixed = cellNamed(wanted.cell ?? '');

@@ -1,6 +1,6 @@
 /**
- * Reads spreadsheet formulas into a tree. Separators are commas or semicolons. Letters have either case. Brackets that are
- * open at the end are closed, as spreadsheet programs do.
+ * Reads spreadsheet formulas into a tree. Separators are commas or semicolons. Letters have either case. Brackets that
+ * are open at the end are closed, as spreadsheet programs do.
  */
 export type Reference = { column: number; row: number; fixedColumn: boolean; fixedRow: boolean };
 

@@ -111,7 +111,10 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
 /** Words beside a number that make another one of it, or leave it open. */
 export const changing = new Set(words.changing_number);
 
-/** "£20 for visitors", "the phone 58": other English words say of what the number is, and "APR" shortens the question's words. */
+/**
+ * "£20 for visitors", "the phone 58": other English words say of what the number is, and "APR" shortens the question's
+ * words.
+ */
 function saysNothingOfNumber(word: string, question: string): boolean {
   if (changing.has(word)) return false;
   const initials = wordsOf(question)

@@ -25,7 +25,10 @@ const pence = unitNamed('p');
 const hours = unitNamed('h');
 const minutes = unitNamed('min');
 const metres = unitNamed('m');
-/** "At least 3", "10 or more", "5 days max", "about 30-ish": how far it goes on, where the question asks for the least or most. */
+/**
+ * "At least 3", "10 or more", "5 days max", "about 30-ish": how far it goes on, where the question asks for the least
+ * or most.
+ */
 const bounds =
   /^(?:at (?:least|most)|up to|no (?:more|less|fewer) than|not more than|max(?:imum)?|min(?:imum)?|a (?:max(?:imum)?|min(?:imum)?) of) (?=[£$€+-]?\w)|(?<=\S),? (?:or (?:so|more|less|fewer|over|above|under|below)|and (?:over|above|up)|(?:at )?(?:max(?:imum)?|min(?:imum)?|the (?:most|least)|most|least))[.!]?$|(?<=\d)(?:\+|[- ]?ish)$/u;
 const number =
