@@ -20,12 +20,12 @@ export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cu
 }
 
 /** @returns null unless this service wrote the cursor for the same values */
-export function readCursor(secrets: Secrets, binding: CursorBinding, given: string): Cursor | null {
-  if (given.length > 300 || !/^[A-Za-z0-9_-]+$/.test(given)) return null;
-  const bytes = Buffer.from(given, 'base64url');
+export function readCursor(secrets: Secrets, binding: CursorBinding, token: string): Cursor | null {
+  if (token.length > 300 || !/^[A-Za-z0-9_-]+$/.test(token)) return null;
+  const bytes = Buffer.from(token, 'base64url');
   const text = bytes.subarray(macBytes).toString('latin1');
   const match = /^(-?\d+)\.(\d+)\.([0-9a-f-]{36})$/.exec(text);
-  if (match === null || bytes.toString('base64url') !== given) return null;
+  if (match === null || bytes.toString('base64url') !== token) return null;
   if (!secrets.check('cursor', bound(binding, text), bytes.subarray(0, macBytes))) return null;
   return { value: Number(match[1]), throughUs: Number(match[2]), id: match[3]! };
 }

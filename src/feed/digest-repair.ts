@@ -18,7 +18,7 @@ export async function scrubDigest(app: App): Promise<void> {
     const [row] = await tx.query<{ mine: boolean }>(turn);
     if (!row!.mine) return;
     let at = scrubbedThrough.get(app) ?? start;
-    for (let seen = 0; seen < limits.digestScrubRecords;) {
+    for (let checked = 0; checked < limits.digestScrubRecords;) {
       const set = await nextSetBehind(tx, at);
       if (set === null) {
         scrubbedThrough.set(app, start);
@@ -28,7 +28,7 @@ export async function scrubDigest(app: App): Promise<void> {
       if (differing.length > 0) raiseAlarm(app, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
-      seen += Math.max(set.n, limits.digestScrubRecords / 100);
+      checked += Math.max(set.n, limits.digestScrubRecords / 100);
     }
   });
 }

@@ -67,11 +67,11 @@ async function stamp(
   whose: string | string[],
 ): Promise<void> {
   if (whose.length === 0) return;
-  const given = [feed.organisationId, whose];
-  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [...given, feed.next()]);
+  const values = [feed.organisationId, whose];
+  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [...values, feed.next()]);
   feed.used(results!.count);
   feed.counted(results!);
-  const [row] = await work.tx.query<{ count: number }>(learners, [...given, feed.next()]);
+  const [row] = await work.tx.query<{ count: number }>(learners, [...values, feed.next()]);
   feed.used(row!.count);
 }
 
@@ -91,9 +91,9 @@ export async function stampRegrouped(
   left: string | null,
 ): Promise<void> {
   const regrouped = regroupLearners(work.tx, feed, learnerIds);
-  const given = [feed.organisationId, uuidArray(learnerIds), feed.next()];
+  const values = [feed.organisationId, uuidArray(learnerIds), feed.next()];
   const stamped =
-    left === null ? work.tx.query(assessmentsOfThese, given) : work.tx.query(assessmentsLeaving, [...given, left]);
+    left === null ? work.tx.query(assessmentsOfThese, values) : work.tx.query(assessmentsLeaving, [...values, left]);
   const [[results]] = await Promise.all([stamped, regrouped]);
   feed.used((results as { count: number }).count);
   feed.counted(results as CountedRow);

@@ -48,7 +48,7 @@ async function look(app: App, tx: Tx): Promise<Found> {
 
 /** The embedded database cannot start while the disk is full. */
 export async function whyAway({ db, settings }: App): Promise<StorageFault | null> {
-  const seen = db.storageFaults.seen(false);
+  const seen = db.storageFaults.probed(false);
   if (seen !== null || settings.databaseUrl !== undefined) return seen;
   return (await isDiskFull(settings.dataDir)) ? 'disk_full' : null;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { AddressWindows } from '../../src/api/address-windows.ts';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 
 const network = (i: number) => `2001:db8:0:${i.toString(16)}::`;
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { ConditionalReadCache } from '../../src/api/conditional-read-cache.ts';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import type { Client } from '../contract/support/client.ts';
 import { assertRefused } from '../contract/support/expect.ts';

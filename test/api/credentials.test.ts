@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { revokeKey } from '../../src/integrations/access-keys/keys.ts';
 import { suspendOrganisation } from '../../src/governance/offboarding/suspend.ts';
 import { limits } from '../../src/platform/config/limits.ts';

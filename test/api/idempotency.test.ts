@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import type { Claim } from '../../src/api/idempotency.ts';
 import { claimKey, pruneIdempotency } from '../../src/api/idempotency.ts';
 import { provisionLearner } from '../../src/sittings/invitations/provision.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { assertRateHeaders, assertRefused } from '../contract/support/expect.ts';
 import type { Client } from '../contract/support/client.ts';
 import { withService } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { openMirror } from '../../client/src/index.ts';
 import { recordResults, scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';

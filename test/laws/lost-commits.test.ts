@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import type { Database } from '../../src/platform/db/database.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';

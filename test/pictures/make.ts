@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { startService } from '../../src/main.ts';
 import { openApp } from '../../src/server/open-app.ts';
 import { seededRandom } from '../../src/platform/crypto/random.ts';

@@ -1,5 +1,5 @@
 import { sealAudit } from '../../src/platform/audit/seal.ts';
-import type { ManualClock } from '../../src/platform/time/clock.ts';
+import type { ManualClock } from '../platform/time/manual-clock.ts';
 import { withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { KeyPair } from '../../src/integrations/access-keys/keys.ts';
 import { createKey, rollKey } from '../../src/integrations/access-keys/keys.ts';

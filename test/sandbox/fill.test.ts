@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { openSandbox } from '../../src/sandbox/sandbox.ts';
 import { withService } from '../support/service.ts';
 

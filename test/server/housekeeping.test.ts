@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock, systemClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
+import { systemClock } from '../../src/platform/time/clock.ts';
 import { startHousekeeping } from '../../src/server/housekeeping.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { postLetter } from '../../src/platform/mail/outbox.ts';

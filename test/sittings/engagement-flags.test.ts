@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/engine/item-bank/load.ts';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import type { EvidenceInput } from '../../src/records/evidence/document.ts';

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { renameLearner } from '../../src/records/learners/rename.ts';
 import { rightAnswer } from '../../src/engine/item-bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/engine/item-bank/schema.ts';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { findLearner } from '../../src/records/learners/learners.ts';
 import type { Subject } from '../../src/engine/scoring/levels.ts';

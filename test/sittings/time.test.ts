@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock } from '../../src/platform/time/clock.ts';
+import { manualClock } from '../platform/time/manual-clock.ts';
 import type { UnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { feedQueue, withUnitOfWork } from '../../src/platform/db/unit-of-work.ts';
 import { readFeed } from '../../src/feed/position.ts';

@@ -66,7 +66,7 @@ export const commands: Command[] = [
       const settings = embeddedSettings();
       const embedded = await startEmbedded({ dataDir: settings.dataDir, mustExist: true });
       try {
-        const options = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call), signal: call.signal };
+        const options = { madeAt: formatMs(systemClock.nowMs()), onCopied: meterOf(call), signal: call.signal };
         const { files, bytes } = await backUp(embedded, settings.dataDir, out, options).catch(stopped(call));
         const secret = await hasSecret(embedded.url, out);
         const what = secret
@@ -102,7 +102,7 @@ export const commands: Command[] = [
           { restoredBy: operator, shownMs },
         );
       const settings = embeddedSettings();
-      const options = { told: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
+      const options = { onCopied: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
       const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), options).catch(stopped(call));
       // Opening it once shows now whether the backup can be used.
       const opened = await openApp({ ...settings, log: 'none' }).catch((error: Error) => {

@@ -15,7 +15,7 @@ export const emptiedWords: Record<Emptied, string> = {
 
 // The expressions match the indexes. Arrays of IDs, because a join's generic plan reads every event.
 const empty = statement('event.empty')`
-  with told as (
+  with found as (
     select event_id from event
      where organisation_id = $1 and type = '${assessmentCompleted}' and emptied is null
        and substring(payload from '"assessment_id":"([0-9a-f-]{36})"') = any($2::text[])
@@ -24,7 +24,7 @@ const empty = statement('event.empty')`
      where organisation_id = $1 and type = '${learnerGroupsUpdated}' and emptied is null
        and substring(payload from '"learner_ref":"([^"]*)"') = any($3::text[])),
   locked as (
-    select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from told))
+    select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from found))
      order by e.event_id for update)
   update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
   returning e.event_id`;

@@ -10,17 +10,17 @@ export const deliveryChannel = 'ars_delivery';
 
 // The groups of an event are one array literal, so that matching an endpoint is one overlap of two arrays.
 const insert = statement('event.insert')`
-  with told as materialized (
+  with occurred as materialized (
     select ${eventIdAt('$3::timestamptz', 'event_id')} as event_id, payload, groups::uuid[] as groups
       from unnest($4::uuid[], $5::text[], $6::text[]) as e(event_id, payload, groups)),
   written as (
     insert into event (organisation_id, event_id, type, occurred_at, payload)
-    select $1, event_id, $2, $3, payload from told),
+    select $1, event_id, $2, $3, payload from occurred),
   fanned as (
     insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
-    select $1, ${deliveryIdOf('told.event_id', 'w.endpoint_id')}, w.endpoint_id, told.event_id, $3, $3
-      from webhook_endpoint w cross join told
-     where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
+    select $1, ${deliveryIdOf('occurred.event_id', 'w.endpoint_id')}, w.endpoint_id, occurred.event_id, $3, $3
+      from webhook_endpoint w cross join occurred
+     where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && occurred.groups)
     returning 1)
   select count(*) as count from fanned`;
 const notify = statement('event.notify')`select pg_notify($1, id::text) from unnest($2::int8[]) as o(id)`;

@@ -19,7 +19,7 @@ const numberOf = statement('event.number_of')`
     (select number from event where organisation_id = $1 and event_id = $2),
     (select number - 1 from event where organisation_id = $1 and occurred_at >= $3 order by occurred_at, number limit 1),
     (select number from event where organisation_id = $1 order by number desc limit 1), 0) as number`;
-const told = statement('event.still_told')`
+const notEmptied = statement('event.still_told')`
   select from event where organisation_id = $1 and event_id = $2 and emptied is null`;
 const later = statement('event.later')`
   select number, event_id, type, occurred_at, payload from event
@@ -47,7 +47,7 @@ export async function numberAt(
 }
 
 export async function isStillTold(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
-  return (await tx.query(told, [organisationId, eventId])).length > 0;
+  return (await tx.query(notEmptied, [organisationId, eventId])).length > 0;
 }
 
 /** Waits until an organisation has another last event, or for the signal. */
@@ -61,16 +61,16 @@ const alone: EventPoller = async (_organisation, _known, signal) => {
 export function createEventPoller(tx: Tx): EventPoller {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
-  const look = async () => {
+  const poll = async () => {
     const ids = [...new Set([...waiting].map((one) => one.organisationId))];
     const rows = await tx.query<{ organisation_id: number; number: number }>(newestOfEach, [ids]).catch(() => []);
     const numbers = new Map(rows.map((row) => [row.organisation_id, row.number]));
     for (const one of [...waiting]) if ((numbers.get(one.organisationId) ?? one.known) !== one.known) one.go();
     timer = null;
-    lookSoon();
+    pollSoon();
   };
-  const lookSoon = () => {
-    if (timer === null && waiting.size > 0) timer = setTimeout(() => void look(), pollMs);
+  const pollSoon = () => {
+    if (timer === null && waiting.size > 0) timer = setTimeout(() => void poll(), pollMs);
   };
   return (organisationId, known, signal) =>
     new Promise((resolve) => {
@@ -89,7 +89,7 @@ export function createEventPoller(tx: Tx): EventPoller {
       }
       waiting.add(one);
       signal.addEventListener('abort', one.go);
-      lookSoon();
+      pollSoon();
     });
 }
 
@@ -106,27 +106,28 @@ export async function* followEvents(
   signal: AbortSignal,
   poller: EventPoller = alone,
 ): AsyncGenerator<FollowedEvent> {
-  let seen: Map<number, string> | null = null;
+  let knownIds: Map<number, string> | null = null;
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];
     try {
-      seen ??= await knownUntil(tx, organisationId, after);
-      const last = [...seen.keys()].at(-1) ?? after;
-      const [there] = seen.size === 0 ? [] : await tx.query<{ event_id: string }>(stillThere, [organisationId, last]);
-      const from = there?.event_id === seen.get(last) ? last : Math.min(...seen.keys()) - 1;
-      rows = await tx.query<FollowedEvent>(later, [organisationId, from, from === last ? [] : [...seen.values()]]);
+      knownIds ??= await knownUntil(tx, organisationId, after);
+      const last = [...knownIds.keys()].at(-1) ?? after;
+      const [there] =
+        knownIds.size === 0 ? [] : await tx.query<{ event_id: string }>(stillThere, [organisationId, last]);
+      const from = there?.event_id === knownIds.get(last) ? last : Math.min(...knownIds.keys()) - 1;
+      rows = await tx.query<FollowedEvent>(later, [organisationId, from, from === last ? [] : [...knownIds.values()]]);
       // The earlier events with these numbers are lost.
-      if (rows.length > 0) for (const number of seen.keys()) if (number >= rows[0]!.number) seen.delete(number);
+      if (rows.length > 0) for (const number of knownIds.keys()) if (number >= rows[0]!.number) knownIds.delete(number);
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;
     }
     for (const row of rows) {
       if (types.includes(row.type)) yield row;
-      seen!.set(row.number, row.event_id);
-      if (seen!.size > maxKnown) seen!.delete(seen!.keys().next().value!);
+      knownIds!.set(row.number, row.event_id);
+      if (knownIds!.size > maxKnown) knownIds!.delete(knownIds!.keys().next().value!);
       if (signal.aborted) return;
     }
-    if (rows.length === 0) await poller(organisationId, [...(seen?.keys() ?? [])].at(-1) ?? after, signal);
+    if (rows.length === 0) await poller(organisationId, [...(knownIds?.keys() ?? [])].at(-1) ?? after, signal);
   }
 }
 

@@ -68,10 +68,10 @@ export function deriveSecrets(current: string, previous: readonly string[] = [])
   return {
     mac: (purpose, text, bytes = 32) => macWith(keysOf(purpose)[0], text, bytes),
     macs: (purpose, text) => keysOf(purpose).map((key) => macWith(key, text, 32)),
-    check: (purpose, text, given) =>
-      given.length >= 12 &&
-      given.length <= 32 &&
-      keysOf(purpose).some((key) => timingSafeEqual(macWith(key, text, given.length), given)),
+    check: (purpose, text, mac) =>
+      mac.length >= 12 &&
+      mac.length <= 32 &&
+      keysOf(purpose).some((key) => timingSafeEqual(macWith(key, text, mac.length), mac)),
     seal: (purpose, text, random) => {
       const nonce = random.bytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', keysOf(purpose)[0], nonce, { authTagLength: tagBytes });

@@ -18,7 +18,7 @@ import { createStorageFaults, storageFaultOf, type StorageFaults } from './conne
 import { prepared } from './connection/prepared.ts';
 import { createWriteQueues, type Leave, type WriteQueue, WriteQueueRefusal, type WriteQueues } from './write-queue.ts';
 import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
-import { type Asked, startWatch, type Watched, type WatchTimes, watchTimes } from './connection/watch.ts';
+import { type ProbeTarget, startWatch, type Watched, type WatchTimes, watchTimes } from './connection/watch.ts';
 
 /** Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
@@ -69,10 +69,10 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
 }
 
 /** The connection of the running transaction. A transaction that waits for a second one can deadlock. */
-const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
+const currentTransaction = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
 function refuseSecondConnection(database: object): void {
-  if (holding.getStore()?.connectionOf === database)
+  if (currentTransaction.getStore()?.connectionOf === database)
     throw new Error('a second connection was asked for inside a transaction; use its tx');
 }
 
@@ -155,7 +155,7 @@ async function runTransaction<T>(
   let broken = false;
   try {
     await Promise.all(begin.map((sql) => run(client, sql)));
-    const result = await holding.run(held, () => inside(txOn(client, database)));
+    const result = await currentTransaction.run(held, () => inside(txOn(client, database)));
     await run(client, 'commit').catch((error: unknown) => {
       throw error instanceof DatabaseUnavailable ? new DatabaseUnavailable(error.cause, { atCommit: true }) : error;
     });
@@ -179,7 +179,7 @@ async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx
   begun.catch(() => {});
   let broken = false;
   try {
-    const result = await holding.run(held, () => inside(txOn(client, database)));
+    const result = await currentTransaction.run(held, () => inside(txOn(client, database)));
     await begun;
     return result;
   } catch (error) {
@@ -231,15 +231,15 @@ export function openDatabase(
   const config = { ...connectionTo(url, pooled, settings), ...probed };
   const direct = { ...connectionTo(directUrl ?? url, false, settings), ...probed };
   const watch = startWatch(log, times);
-  const asked: Asked = { config, pooled };
-  const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
+  const target: ProbeTarget = { config, pooled };
+  const directTarget: ProbeTarget = pooled ? { config: direct, pooled: false } : target;
   const storageFaults = createStorageFaults(() => systemClock.monotonicMs());
-  const watchBy = (by: Asked) => (client: Watched) => {
+  const watchBy = (by: ProbeTarget) => (client: Watched) => {
     client.onStorageFault = storageFaults.note;
     watch.add(client, by);
   };
   const self: Held = { distributed };
-  const pooling = (name: string): Pooled => ({ name, log, watch: watchBy(asked) });
+  const pooling = (name: string): Pooled => ({ name, log, watch: watchBy(target) });
   const kept = Math.min(size, limits.readConnectionsKept);
   const reads = openPool({ ...config, max: size, min: kept }, pooling('reads'));
   const max = limits.quickChanges + limits.slowChanges;
@@ -298,7 +298,7 @@ export function openDatabase(
     dedicated(options = {}) {
       // The coordinator's log does not show what a crashed node lost.
       const synchronous = distributed || (options.synchronousCommit ?? true);
-      const way = options.throughPooler ? asked : askedDirectly;
+      const way = options.throughPooler ? target : directTarget;
       const connection = openDedicated(
         way.config,
         synchronous,

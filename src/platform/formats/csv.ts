@@ -132,9 +132,9 @@ export function unguard(cell: string): string {
 
 /** The text of a cell without the blanks and invisible characters that come from web pages and emails. */
 export function cellText(cell: string): string {
-  const [seen = ''] =
+  const [content = ''] =
     /[^\s\p{Default_Ignorable_Code_Point}](?:.*[^\s\p{Default_Ignorable_Code_Point}])?/su.exec(unguard(cell)) ?? [];
-  return seen;
+  return content;
 }
 
 /** Excel's own first line, such as `sep=;`, names the delimiter. */

@@ -36,9 +36,9 @@ export function sheetText(text: string): string {
     .replace(/[&<>"\r]/g, (one) => entities[one]!);
 }
 
-function letters(index: number): string {
+function columnName(index: number): string {
   const last = String.fromCharCode(65 + (index % 26));
-  return index < 26 ? last : letters(Math.floor(index / 26) - 1) + last;
+  return index < 26 ? last : columnName(Math.floor(index / 26) - 1) + last;
 }
 
 const dayMs = 86_400_000;
@@ -56,7 +56,7 @@ function cell(at: string, kind: SheetColumn['kind'], value: SheetValue): string 
 }
 
 async function* sheet(columns: readonly SheetColumn[], rows: AsyncIterable<readonly SheetValue[][]>) {
-  const at = columns.map((_, i) => letters(i));
+  const at = columns.map((_, i) => columnName(i));
   yield `${declaration}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><cols>${columns
     .map(({ width }, i) => `<col min="${i + 1}" max="${i + 1}" width="${width}" customWidth="1"/>`)
     .join('')}</cols><sheetData><row r="1">${columns

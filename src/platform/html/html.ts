@@ -101,9 +101,9 @@ function attributeText(name: string, value: Content, whole: boolean): string {
 }
 
 /** Attributes of a tag. True is the bare name. Null and false are left out. */
-export function attributes(given: Record<string, string | number | boolean | null | undefined>): Markup {
+export function attributes(named: Record<string, string | number | boolean | null | undefined>): Markup {
   return new Markup(
-    Object.entries(given)
+    Object.entries(named)
       .map(([name, value]) => {
         if (!/^[a-z][a-z0-9-]*$/.test(name) || name.startsWith('on') || name === 'style')
           throw new TypeError(`The attribute ${name} can't be used.`);

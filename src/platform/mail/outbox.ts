@@ -131,7 +131,7 @@ export function listMails(
   return tx.query<ListedMail>(list, [organisationId, after?.createdAt ?? 'infinity', after?.mailId ?? nilUuid, limit]);
 }
 
-const standing = statement('mail.standing')`
+const backlog = statement('mail.standing')`
   select count(*) as count, min(created_at) as oldest,
          case when count(*) > 0 then greatest(min(created_at), (
            select finished_at from mail where status = 'sent' and finished_at is not null order by finished_at desc limit 1)) end as stuck
@@ -144,7 +144,7 @@ const standing = statement('mail.standing')`
 export async function outboxBacklog(
   tx: Tx,
 ): Promise<{ count: number; oldestMs: number | null; stuckMs: number | null }> {
-  const [row] = await tx.query<{ count: number; oldest: Date | null; stuck: Date | null }>(standing);
+  const [row] = await tx.query<{ count: number; oldest: Date | null; stuck: Date | null }>(backlog);
   const { count, oldest, stuck } = row!;
   return { count, oldestMs: oldest?.getTime() ?? null, stuckMs: stuck?.getTime() ?? null };
 }

@@ -15,23 +15,6 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** A clock that changes only when it is set. */
-export type ManualClock = Clock & { advance(ms: number): void; set(ms: number): void };
-
-export function manualClock(startMs: number): ManualClock {
-  let now = startMs;
-  return {
-    nowMs: () => now,
-    monotonicMs: () => now,
-    advance: (ms) => {
-      now += ms;
-    },
-    set: (ms) => {
-      now = ms;
-    },
-  };
-}
-
 /** Adds calendar months. The day is the same, or the last of the month. */
 export function monthsAfter(atMs: number, months: number): Date {
   const at = new Date(atMs);

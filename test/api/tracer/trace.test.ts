@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { dropAuditMonths } from '../../../src/platform/audit/months.ts';
 import { sealNow } from '../../platform/audit/sealed.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { createKey, revokeKey } from '../../../src/integrations/access-keys/keys.ts';
 import type { Trace } from '../../../src/api/tracer/trace.ts';
 import { traceResult } from '../../../src/api/tracer/trace.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { revokeKey } from '../../../src/integrations/access-keys/keys.ts';
 import { suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { traceResult } from '../../../src/api/tracer/trace.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';

@@ -5,7 +5,7 @@ import { readyRecord } from '../../../src/records/import/record.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { recordAssessments } from '../../../src/records/results/record.ts';
 import { learnerJson, storedColumns } from '../../../src/records/results/body.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { lockFeed } from '../../../src/feed/position.ts';
 import { forgetLearners, forgetLeavingLearners } from '../../../src/governance/erasure/forget.ts';
 import { limits } from '../../../src/platform/config/limits.ts';

@@ -1,4 +1,4 @@
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { openApp } from '../../../src/server/open-app.ts';
 import { carryOutRuns } from '../../../src/governance/retention/run.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';

@@ -13,7 +13,7 @@ import {
 import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { dayOf, lastInstantOf } from '../../../src/organisations/zone.ts';
 import { ars } from '../../support/ars.ts';
 import { withService } from '../../support/service.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { linkUrl, offerKey, revokeLink } from '../../../src/integrations/access-keys/link.ts';
 import type { KeyDescription } from '../../../src/integrations/access-keys/description.ts';
 import { findKey, rollKey } from '../../../src/integrations/access-keys/keys.ts';

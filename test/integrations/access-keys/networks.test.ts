@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { findKey, listKeys } from '../../../src/integrations/access-keys/keys.ts';
 import { usesOf } from '../../../src/integrations/access-keys/use.ts';
 import { assertRefused } from '../../contract/support/expect.ts';

@@ -1,6 +1,6 @@
 import { after } from 'node:test';
-import type { ManualClock } from '../../../src/platform/time/clock.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import type { ManualClock } from '../../platform/time/manual-clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import type { UnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { emitGroupsUpdated } from '../../../src/feed/events/emit.ts';
 import { lockFeed } from '../../../src/feed/position.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeAuditMonths } from '../../../src/platform/audit/months.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { withService } from '../../support/service.ts';
 
 test('reads of the log by resource and by key are by index in every month, months to come included', async () => {

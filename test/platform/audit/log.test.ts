@@ -5,7 +5,7 @@ import { callsByHour } from '../../../src/platform/audit/hours.ts';
 import type { LogFilter } from '../../../src/platform/audit/log.ts';
 import { asCurl, findCall, findCalls, groupErrors } from '../../../src/platform/audit/log.ts';
 import { sealNow } from './sealed.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { withService } from '../../support/service.ts';
 
 /** The request log: what is asked of it is answered the same whether rows are sealed or not, whatever the clock did. */

@@ -8,7 +8,7 @@ import { proofLines } from '../../../src/platform/audit/export.ts';
 import { sealAudit } from '../../../src/platform/audit/seal.ts';
 import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../../src/platform/audit/verify.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
 import { startHousekeeping } from '../../../src/server/housekeeping.ts';

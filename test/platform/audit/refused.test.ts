@@ -5,7 +5,7 @@ import { foldRefused } from '../../../src/platform/audit/refused.ts';
 import { sealNow } from './sealed.ts';
 import { verifyAudit } from '../../../src/platform/audit/verify.ts';
 import { note } from '../../../cli/kit/open.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { client } from '../../contract/support/client.ts';
 import { withService } from '../../support/service.ts';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { sealAudit } from '../../../src/platform/audit/seal.ts';
 import { sealNow } from './sealed.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
 import { advisoryLocks } from '../../../src/platform/db/locks.ts';
 import { limits } from '../../../src/platform/config/limits.ts';

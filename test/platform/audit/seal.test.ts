@@ -6,7 +6,7 @@ import { foldRefused } from '../../../src/platform/audit/refused.ts';
 import { sealAudit } from '../../../src/platform/audit/seal.ts';
 import { sealNow } from './sealed.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../../src/platform/audit/verify.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
 import { takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { client } from '../../contract/support/client.ts';

@@ -4,7 +4,7 @@ import { sealAudit } from '../../../src/platform/audit/seal.ts';
 import type { Verdict } from '../../../src/platform/audit/verify.ts';
 import { readBlocks, verifyAudit } from '../../../src/platform/audit/verify.ts';
 import type { App } from '../../../src/platform/app.ts';
-import type { manualClock } from '../../../src/platform/time/clock.ts';
+import type { manualClock } from '../time/manual-clock.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import type { TestService } from '../../support/service.ts';
 

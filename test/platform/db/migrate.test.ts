@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import type { Database, Tx } from '../../../src/platform/db/database.ts';
 import { DatabaseUnfit, migrate, partsOf, SchemaTooNew } from '../../../src/platform/db/migrate.ts';
 import { freePort } from '../../support/ports.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { startMailer } from '../../../src/platform/mail/worker.ts';
 import { cancelLetter, mailsHeldBy, outboxBacklog, postLetter } from '../../../src/platform/mail/outbox.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../time/manual-clock.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import '../../../src/platform/observability/metric-definitions.ts';
 import { exposition, merged, metricsTable, outlasting } from '../../../src/platform/observability/metrics.ts';

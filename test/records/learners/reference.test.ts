@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { openDryRun } from '../../../src/records/import/dry-run.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { correctName } from '../../../src/records/learners/rename.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { ars } from '../../support/ars.ts';
 import { scenario } from '../../support/scenario.ts';

@@ -1,7 +1,7 @@
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
 import { levels } from '../../../src/records/results/facet.ts';
-import type { ManualClock } from '../../../src/platform/time/clock.ts';
+import type { ManualClock } from '../../platform/time/manual-clock.ts';
 import { formatPosition, parseInstant } from '../../../src/feed/time.ts';
 import { changeGroup } from '../../../src/organisations/groups/change.ts';
 import { createGroup } from '../../../src/organisations/groups/create.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { formatMs, manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
+import { formatMs } from '../../../src/platform/time/clock.ts';
 import { pick, seededRandom } from '../../../src/platform/crypto/random.ts';
 import { under } from '../../contract/support/expect.ts';
 import { withService } from '../../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { historyOf } from '../../../src/records/results/lists/history.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { buildDocument } from '../../../src/records/evidence/document.ts';
 import { findInvitation } from '../../../src/sittings/invitations/invitations.ts';
 import { releaseStartCode, requireStartCode, takeStartCode } from '../../../src/sittings/invitations/start-code.ts';

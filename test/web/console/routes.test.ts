@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { get, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { beforeEach, suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import type { ConsoleRoute } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { addressOf } from '../../../src/web/console/server.ts';

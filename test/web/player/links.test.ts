@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { momentInLondon } from '../../../src/web/player/words.ts';
 import { closeIdleSittings } from '../../../src/sittings/expire.ts';

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { withdrawAssessment } from '../../../src/governance/erasure/withdraw.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { updateOrganisation } from '../../../src/organisations/organisations.ts';
 import { assets } from '../../../src/web/player/assets.ts';

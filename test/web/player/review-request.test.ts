@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../src/platform/time/clock.ts';
+import { manualClock } from '../../platform/time/manual-clock.ts';
 import { findLive, findReviews } from '../../../src/records/results/results.ts';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { contentOf } from '../../../src/records/results/body.ts';

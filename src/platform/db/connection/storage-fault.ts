@@ -9,7 +9,7 @@ export function storageFaultOf(error: unknown): StorageFault | null {
 /** A nearly full disk refuses only some statements, so a fault counts for some seconds and until a probe succeeds. */
 export type StorageFaults = {
   note(what: StorageFault): void;
-  seen(works: boolean): StorageFault | null;
+  probed(works: boolean): StorageFault | null;
 };
 
 const keptMs = 5_000;
@@ -20,7 +20,7 @@ export function createStorageFaults(monotonicMs: () => number): StorageFaults {
     note: (what) => {
       last = { what, atMs: monotonicMs() };
     },
-    seen(works) {
+    probed(works) {
       if (works && last !== null && monotonicMs() - last.atMs > keptMs) last = null;
       return last?.what ?? null;
     },
@@ -41,7 +41,7 @@ export async function findStorageFault(
     else await on.query(spill);
   } catch (error) {
     if (storageFaultOf(error) === null) throw error;
-    return storageFaults.seen(false);
+    return storageFaults.probed(false);
   }
-  return storageFaults.seen(true);
+  return storageFaults.probed(true);
 }

@@ -9,7 +9,7 @@ import type { StorageFault } from './storage-fault.ts';
  * whether the statement still runs (decision 0029).
  */
 export type Watch = {
-  add(client: Watched, by: Asked): void;
+  add(client: Watched, by: ProbeTarget): void;
   stop(): void;
 };
 
@@ -20,7 +20,7 @@ export type Watched = (pg.Client | pg.PoolClient) & {
 };
 
 /** `pooled`: a pooler answers there and does not know the processes of its clients. */
-export type Asked = { config: pg.ClientConfig; pooled: boolean };
+export type ProbeTarget = { config: pg.ClientConfig; pooled: boolean };
 
 export type WatchTimes = {
   everyMs: number;
@@ -29,11 +29,11 @@ export type WatchTimes = {
 export const watchTimes: WatchTimes = { everyMs: 5000, answerMs: 5000 };
 
 /** Checks without a byte while a statement runs. The first may have come just after its beginning. */
-const silentLooks = 3;
+const silentPolls = 3;
 /** Doubts in a row that end a connection. One may be bad luck, or the answer is on its way. */
 const doubtsToEnd = 2;
 
-type State = { by: Asked; read: number; silent: number; doubts: number };
+type State = { by: ProbeTarget; read: number; silent: number; doubts: number };
 /** The state of each process of the server. Null says nothing. */
 type Answer = 'unreachable' | Map<number, string | null> | null;
 
@@ -47,7 +47,7 @@ function isUnreachable(error: unknown): boolean {
   return severity === undefined && !/^(?:ENOTFOUND|EAI_)/.test(code ?? '');
 }
 
-async function ask({ config, pooled }: Asked, pids: number[], answerMs: number): Promise<Answer> {
+async function ask({ config, pooled }: ProbeTarget, pids: number[], answerMs: number): Promise<Answer> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: answerMs });
   client.on('error', () => {});
   const late = setTimeout(() => client.connection.stream.destroy(), answerMs);
@@ -77,19 +77,19 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
     state.read = bytesRead;
     state.silent = isQuiet ? state.silent + 1 : 0;
     if (!isQuiet) state.doubts = 0;
-    return state.silent >= silentLooks;
+    return state.silent >= silentPolls;
   }
 
   function doubt(client: Watched, state: State, answer: Answer): boolean {
-    const told = answer instanceof Map ? answer.get(pidOf(client)) : answer;
+    const found = answer instanceof Map ? answer.get(pidOf(client)) : answer;
     // PostgreSQL hides the state of some processes as null.
-    const isDoubtful = answer === 'unreachable' || told === undefined || (told !== null && waits.test(told));
+    const isDoubtful = answer === 'unreachable' || found === undefined || (found !== null && waits.test(found));
     state.doubts = isDoubtful && socketOf(client).bytesRead === state.read ? state.doubts + 1 : 0;
     return state.doubts >= doubtsToEnd;
   }
 
   /** Idle connections that are dead as well. The next user of one would wait. */
-  const idleDead = (by: Asked, answer: Answer) =>
+  const idleDead = (by: ProbeTarget, answer: Answer) =>
     [...watched].filter(
       ([client, state]) =>
         state.by === by &&
@@ -97,7 +97,7 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
         (answer === 'unreachable' || (answer !== null && !answer.has(pidOf(client)))),
     );
 
-  async function lookAt(by: Asked, silent: [Watched, State][]): Promise<void> {
+  async function check(by: ProbeTarget, silent: [Watched, State][]): Promise<void> {
     const pids = [...watched.keys()].map(pidOf);
     const answer = await ask(by, pids, answerMs);
     const dead = silent.filter(([client, state]) => doubt(client, state, answer));
@@ -107,16 +107,16 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
     for (const [client] of ended) socketOf(client).destroy();
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     if (asking) return;
     asking = true;
     const silent = [...watched].filter(([client, state]) => isSilent(client, state));
     const groups = Map.groupBy(silent, ([, state]) => state.by);
-    await Promise.all([...groups].map(([by, ones]) => lookAt(by, ones)));
+    await Promise.all([...groups].map(([by, ones]) => check(by, ones)));
     asking = false;
   }
 
-  const timer = setInterval(() => void look(), everyMs);
+  const timer = setInterval(() => void poll(), everyMs);
   timer.unref();
   return {
     add(client, by) {

@@ -56,15 +56,15 @@ async function realPlace(path: string): Promise<string> {
   );
 }
 
-/** `told` is called with the copied bytes. The signal stops the copy, and nothing of it remains. */
-type Given = { told(bytes: number): void; signal: AbortSignal };
+/** `onCopied` is called with the copied bytes. The signal stops the copy, and nothing of it remains. */
+type CopyOptions = { onCopied(bytes: number): void; signal: AbortSignal };
 
 /** Backs up a database in use. @throws Error in one sentence; the signal's reason */
 export async function backUp(
   embedded: EmbeddedDatabase,
   dataDir: string,
   out: string,
-  given: Given & { madeAt: string },
+  options: CopyOptions & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   if (!(await isEmpty(out, forOutput))) throw new Error('--out must name a folder that is empty or is not there yet');
   const place = `${await realPlace(out)}/`;
@@ -76,12 +76,12 @@ export async function backUp(
     throw folderFailure(out, error, forOutput);
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
-  return copyInto(out, embedded, dataDir, given).catch(async (error: NodeJS.ErrnoException) => {
+  return copyInto(out, embedded, dataDir, options).catch(async (error: NodeJS.ErrnoException) => {
     // A half copy is forgotten personal data, and it may fill the disk.
     for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
       await rm(join(out, name), { recursive: true, force: true });
     if (made !== undefined) await rmdir(out).catch(() => {});
-    given.signal.throwIfAborted();
+    options.signal.throwIfAborted();
     return isFull(error) ? unusable(error) : Promise.reject(error);
   });
 }
@@ -92,11 +92,11 @@ async function copyInto(
   out: string,
   embedded: EmbeddedDatabase,
   dataDir: string,
-  { madeAt, told, signal }: Given & { madeAt: string },
+  { madeAt, onCopied, signal }: CopyOptions & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
   const { copied, postgres } = await embedded.administer(async (client, folder) => ({
-    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, told, signal }),
+    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, onCopied, signal }),
     postgres: (await clusterMajor(folder))!,
   }));
   const files = copied.files.map((file) => ({ ...file, path: `cluster/${file.path}` }));
@@ -148,7 +148,7 @@ async function readManifest(from: string): Promise<Manifest> {
 export async function restoreBackup(
   dataDir: string,
   from: string,
-  { told, signal, secret }: Given & { secret: boolean },
+  { onCopied, signal, secret }: CopyOptions & { secret: boolean },
 ): Promise<{ madeAt: string; files: number }> {
   const manifest = await readManifest(from);
   if (!secret && !manifest.files.some((file) => file.path === 'own/secret'))
@@ -161,7 +161,7 @@ export async function restoreBackup(
   const restoring = join(dataDir, restoringName);
   await writeFile(restoring, '', { mode: 0o600, flush: true });
   try {
-    await putInPlace(dataDir, from, manifest, { told, signal });
+    await putInPlace(dataDir, from, manifest, { onCopied, signal });
     await rm(restoring);
     await syncFolder(dataDir);
   } catch (error) {
@@ -174,7 +174,12 @@ export async function restoreBackup(
   return { madeAt: manifest.made_at, files: manifest.files.length };
 }
 
-async function putInPlace(dataDir: string, from: string, manifest: Manifest, { told, signal }: Given): Promise<void> {
+async function putInPlace(
+  dataDir: string,
+  from: string,
+  manifest: Manifest,
+  { onCopied, signal }: CopyOptions,
+): Promise<void> {
   const base = await makeBase(dataDir);
   // The owner of the folder runs the service and cannot open files of root.
   const account = await accountFor(base);
@@ -197,7 +202,7 @@ async function putInPlace(dataDir: string, from: string, manifest: Manifest, { t
     if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
     if (own.has(file.path)) handToOwnerOf(dataDir, placeOf(file.path));
     else await hand(placeOf(file.path));
-    told((bytes += found.bytes));
+    onCopied((bytes += found.bytes));
   }
   const mark = `${manifest.made_at} ${systemRandom.uuid()}\n`;
   await writeFile(join(dataDir, markName), mark, { mode: 0o600, flush: true });

@@ -161,8 +161,8 @@ export async function createCluster(
     const settings = Object.entries(tunedSettings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
     const text = '--encoding UTF8 --locale C --locale-provider builtin --builtin-locale C.UTF-8'.split(' ');
     const access = ['--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-    const given = ['--pgdata', draft, ...access, ...text, '--no-instructions', ...settings];
-    await run(cluster.binaries.initdb, given, spawnOptions(cluster));
+    const args = ['--pgdata', draft, ...access, ...text, '--no-instructions', ...settings];
+    await run(cluster.binaries.initdb, args, spawnOptions(cluster));
     await beforeItIsThere();
     await rename(draft, path);
     await syncFolder(dirname(path));
@@ -236,8 +236,10 @@ export async function launch(cluster: Cluster, address: Address, attempt = 1): P
   chmodSync(logPath, 0o600);
   handToOwnerOf(base, logPath);
   const logStart = statSync(logPath).size;
-  const given = { ...fixedSettings, ...listening(address) };
-  const settings = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const settings = Object.entries({ ...fixedSettings, ...listening(address) }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
   const child = spawn(cluster.binaries.postgres, ['-D', path, '-p', String(address.port), ...settings], {
     ...spawnOptions(cluster),
     // Ctrl-C in the service's terminal must not reach the database.
@@ -254,8 +256,8 @@ export async function launch(cluster: Cluster, address: Address, attempt = 1): P
   });
   try {
     while (ended === null) {
-      const seen = readPostmaster(path);
-      if (seen && seen.pid === child.pid && seen.ready) return seen;
+      const server = readPostmaster(path);
+      if (server?.pid === child.pid && server?.ready) return server;
       await delay(pollMs);
     }
   } finally {

@@ -22,7 +22,7 @@ import {
   shutDown,
   superuser,
 } from './cluster.ts';
-import { type FileLock, tryLock, waitForLock } from './file-lock.ts';
+import { tryLock, waitForLock } from './file-lock.ts';
 import { folderFailure } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
@@ -45,6 +45,7 @@ type Log = (line: string) => void;
 
 const role = 'ars';
 const database = 'ars';
+const usersLock = 'users.lock';
 
 const watchMs = 1_000;
 const pollMs = 10;
@@ -62,15 +63,16 @@ export async function startEmbedded(options: {
   log?: Log;
   mustExist?: boolean;
 }): Promise<EmbeddedDatabase> {
-  const log = options.log ?? (() => {});
+  const { dataDir, log = () => {} } = options;
   const source = packageFolder();
-  await refuseHalfRestored(options.dataDir);
-  if (options.mustExist === true) await refuseNew(options.dataDir);
-  const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
-  const usersLock = join(base, 'users.lock');
+  await refuseHalfRestored(dataDir);
+  if (options.mustExist === true) await refuseNew(dataDir);
+  const base = await makeBase(dataDir).catch((error: unknown) => {
+    throw folderFailure(dataDir, error);
+  });
   // To start or stop the server, a process holds the turn. To use it, it holds a share of the users' lock.
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = await lockIn(base, 'turn.lock', () => waitForLock(join(base, 'turn.lock'), 'exclusive'));
+    const turn = await lockIn(base, 'turn.lock', (path) => waitForLock(path, 'exclusive'));
     try {
       return await work();
     } finally {
@@ -78,24 +80,18 @@ export async function startEmbedded(options: {
     }
   };
 
-  const first = await inTurn(async () => {
+  const { cluster, share, ...first } = await inTurn(async () => {
     const account = await accountFor(join(base, 'cluster'));
     const path = await placeCluster(base, account);
-    const cluster: Cluster = {
-      base,
-      path,
-      account,
-      binaries: await prepareBinaries(source, account, join(base, 'binaries')),
-    };
+    const binaries = await prepareBinaries(source, account, join(base, 'binaries'));
+    const cluster: Cluster = { base, path, account, binaries };
     const running = await ensureRunning(cluster, log, true);
-    const share = await lockIn(base, 'users.lock', async () => tryLock(usersLock, 'shared'));
-    if (!share) throw new Error(`Another program holds ${usersLock}: end it, then start again.`);
+    const share = await lockIn(base, usersLock, async (path) => tryLock(path, 'shared'));
+    if (!share) throw new Error(`Another program holds ${join(base, usersLock)}: end it, then start again.`);
     return { cluster, share, ...running };
   });
 
-  const { cluster, address } = first;
-  let share: FileLock | null = first.share;
-  let server = first.server;
+  let { server } = first;
   let revival: Promise<void> | null = null;
   let complained = false;
   const watch = setInterval(() => {
@@ -119,9 +115,8 @@ export async function startEmbedded(options: {
     clearInterval(watch);
     await revival;
     await inTurn(async () => {
-      share?.release();
-      share = null;
-      const last = tryLock(usersLock, 'exclusive');
+      share.release();
+      const last = tryLock(join(base, usersLock), 'exclusive');
       if (!last) return;
       try {
         await shutDown(cluster);
@@ -133,11 +128,11 @@ export async function startEmbedded(options: {
   };
   let leaving: Promise<void> | null = null;
   return {
-    url: databaseUrl(role, first.password, database, address),
+    url: databaseUrl(role, first.password, database, first.address),
     adopted: first.adopted,
     async administer(inside) {
       const { superuserPassword } = (await readCredentials(base))!;
-      const client = await connectAsSuperuser(address, superuserPassword!);
+      const client = await connectAsSuperuser(first.address, superuserPassword!);
       try {
         return await inside(client, cluster.path);
       } finally {
@@ -171,10 +166,8 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
   return true;
 }
 
-type Running = { server: Postmaster; address: Address; adopted: boolean; password: string };
-
 /** Runs in turn only. `mayCreate` is false for a dead server, so a deleted data folder stays deleted. */
-async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
+async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean) {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
   const address = await addressOf(cluster.path, credentials.port ?? null);
@@ -313,14 +306,11 @@ async function writeCredentials(base: string, credentials: Credentials): Promise
   await rename(`${path}.new`, path);
 }
 
-async function lockIn<T>(base: string, name: string, take: () => Promise<T>): Promise<T> {
-  const lock = await take().catch(refuseForeignFolder(base));
-  handToOwnerOf(base, join(base, name));
+async function lockIn<T>(base: string, name: string, take: (path: string) => Promise<T>): Promise<T> {
+  const path = join(base, name);
+  const lock = await take(path).catch((error: unknown) => {
+    throw folderFailure(base, error);
+  });
+  handToOwnerOf(base, path);
   return lock;
-}
-
-function refuseForeignFolder(path: string): (error: unknown) => never {
-  return (error) => {
-    throw folderFailure(path, error);
-  };
 }

@@ -73,17 +73,17 @@ async function readTree(root: string): Promise<{ folders: string[]; files: strin
 /**
  * Copies the server's folder over a superuser's own connection.
  * @param slot a replication slot, which keeps the WAL and ends with the connection
- * @param told is called with the copied bytes
+ * @param onCopied is called with the copied bytes
  * @throws the signal's reason
  */
 export async function copyOnline(
   client: pg.Client,
   from: string,
   to: string,
-  { slot, told, signal }: { slot: string; told?: (bytes: number) => void; signal: AbortSignal },
+  { slot, onCopied, signal }: { slot: string; onCopied?: (bytes: number) => void; signal: AbortSignal },
 ): Promise<Copied> {
-  const value = async <R extends pg.QueryResultRow>(sql: string, given: unknown[] = []) =>
-    (await client.query<R>(sql, given)).rows[0]!;
+  const value = async <R extends pg.QueryResultRow>(sql: string, values: unknown[] = []) =>
+    (await client.query<R>(sql, values)).rows[0]!;
   await value('select pg_create_physical_replication_slot($1, true, true)', [slot]);
   const { first } = await value<{ first: string }>(
     `select pg_walfile_name(pg_backup_start('ars backup', true)) as first`,
@@ -97,7 +97,7 @@ export async function copyOnline(
     const found = await copyFile(join(from, path), join(to, path), signal);
     if (found === null) return;
     copied.push({ path, ...found });
-    told?.((bytes += found.bytes));
+    onCopied?.((bytes += found.bytes));
   };
   for (const path of files) await take(path);
   // Last, because it says where recovery begins.

@@ -2,7 +2,7 @@
 import { derived } from './counted-argon2.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { manualClock } from '../../../../src/platform/time/clock.ts';
+import { manualClock } from '../../../platform/time/manual-clock.ts';
 import type { App } from '../../../../src/platform/app.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { changePassword, createAccount } from '../../../../src/organisations/users/accounts.ts';
