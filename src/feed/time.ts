@@ -43,14 +43,7 @@ function daysOf(year: number, month: number): number {
 function parse(text: string): { ms: number; beyond: boolean } | null {
   const match = dateTime.exec(text);
   if (match === null) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
   const [fraction = '', zone] = match.slice(7);
   if (hour > 23 || minute > 59 || second > 60) return null;
   if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return null;

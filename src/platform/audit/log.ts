@@ -53,40 +53,28 @@ const columns = 'audit_id, at, request_id, actor, action, resource, status, deta
 const fits = `($4::text is null or actor = $4) and ($5::text is null or action = $5)
      and ($6::int4 is null or coalesce(status, 0) / 100 = $6)`;
 
-type Chosen = Pick<LogFilter, 'actor' | 'action' | 'statusClass' | 'code'>;
+const ofClass: Record<number, string> = {
+  2: 'status between 200 and 299',
+  3: 'status = 304',
+  4: 'status >= 400 and status < 500',
+  5: 'status >= 500',
+};
 
-/** Conditions are part of the text, so that each has its index. */
-function conditions({ actor = null, action = null, statusClass = null, code = null }: Chosen): string[] {
-  const classes: Record<number, string> = {
-    2: 'status between 200 and 299',
-    3: 'status = 304',
-    4: 'status >= 400 and status < 500',
-    5: 'status >= 500',
-  };
-  return [
-    ...(actor === null ? [] : ['actor = $4']),
-    ...(action === null ? [] : ['action = $5']),
-    ...(statusClass === null ? [] : [classes[statusClass] ?? 'false']),
-    ...(code === null ? [] : ['status >= 400 and code = $7']),
+/** The latest hours with such calls. Conditions are part of the text, so that each has its index. */
+function hours({ actor = null, action = null, statusClass = null, code = null }: LogFilter): Statement {
+  const which = [
+    actor !== null && ' and actor = $4',
+    action !== null && ' and action = $5',
+    statusClass !== null && ` and ${ofClass[statusClass] ?? 'false'}`,
+    code !== null && ' and status >= 400 and code = $7',
   ];
-}
-
-const hoursFor = new Map<string, Statement>();
-
-/** The latest hours with such calls, in the order of an index. */
-function hours(chosen: Chosen): Statement {
-  const which = conditions(chosen).join(' and ');
-  let found = hoursFor.get(which);
-  if (found === undefined) {
-    found = statement(`audit.log_hours ${which}`)`
+  const conditions = which.filter((one) => one !== false).join('');
+  return statement(`audit.log_hours${conditions}`)`
   select hour, min(lowest_id) as lowest, max(highest_id) as highest, sum(calls)::int8 as calls from audit_hour
    where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
      and ($4::text is null or true) and ($5::text is null or true) and ($6::int4 is null or true) and ($7::text is null or true)
-     ${which === '' ? '' : `and ${which}`}
+     ${conditions}
    group by hour order by hour desc limit 24`;
-    hoursFor.set(which, found);
-  }
-  return found;
 }
 
 const within = `organisation_id = $1 and at >= $2 and at < $3 and ${fits}

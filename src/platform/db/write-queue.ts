@@ -22,8 +22,7 @@ export type WriteQueues = {
   close(): void;
 };
 
-type Waiting = { start(leave: Leave): void; refuse(error: unknown): void };
-type Line = { queue: WriteQueue; underWay: number; waiting: Waiting[] };
+type Line = { queue: WriteQueue; underWay: number; waiting: PromiseWithResolvers<Leave>[] };
 
 /**
  * Gives out turns fairly: each queue gets one in its turn, however many wait in the others. A long turn counts as slow
@@ -54,7 +53,7 @@ export function createWriteQueues(options: { quick: number; slow: number; slowMs
       line.underWay++;
       // Adds the queue at the end of the set, which this loop also reaches.
       offer(line);
-      first.start(begin(line));
+      first.resolve(begin(line));
     }
   }
 
@@ -82,40 +81,31 @@ export function createWriteQueues(options: { quick: number; slow: number; slowMs
   }
 
   return {
-    take(queue, signal, again = false) {
-      return new Promise<Leave>((resolve, reject) => {
-        if (closed) return reject(new WriteQueueRefusal('stopping'));
-        if (signal?.aborted === true) return reject(signal.reason as Error);
-        let line = lines.get(queue.name);
-        if (line === undefined) lines.set(queue.name, (line = { queue, underWay: 0, waiting: [] }));
-        const mine = line;
-        if (mine.waiting.length >= options.max && !again) return reject(new WriteQueueRefusal('full'));
-        const giveUp = () => {
-          mine.waiting.splice(mine.waiting.indexOf(waiting), 1);
-          offer(mine);
-          reject(signal!.reason as Error);
-        };
-        const waiting: Waiting = {
-          start(leave) {
-            signal?.removeEventListener('abort', giveUp);
-            resolve(leave);
-          },
-          refuse(error) {
-            signal?.removeEventListener('abort', giveUp);
-            reject(error as Error);
-          },
-        };
-        signal?.addEventListener('abort', giveUp, { once: true });
-        if (again) mine.waiting.unshift(waiting);
-        else mine.waiting.push(waiting);
+    async take(queue, signal, again = false) {
+      if (closed) throw new WriteQueueRefusal('stopping');
+      signal?.throwIfAborted();
+      let line = lines.get(queue.name);
+      if (line === undefined) lines.set(queue.name, (line = { queue, underWay: 0, waiting: [] }));
+      const mine = line;
+      if (mine.waiting.length >= options.max && !again) throw new WriteQueueRefusal('full');
+      const waiting = Promise.withResolvers<Leave>();
+      const giveUp = () => {
+        if (!mine.waiting.includes(waiting)) return;
+        mine.waiting.splice(mine.waiting.indexOf(waiting), 1);
         offer(mine);
-        goOn();
-      });
+        waiting.reject(signal!.reason);
+      };
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (again) mine.waiting.unshift(waiting);
+      else mine.waiting.push(waiting);
+      offer(mine);
+      goOn();
+      return waiting.promise.finally(() => signal?.removeEventListener('abort', giveUp));
     },
     close() {
       closed = true;
       for (const line of lines.values())
-        for (const waiting of line.waiting.splice(0)) waiting.refuse(new WriteQueueRefusal('stopping'));
+        for (const waiting of line.waiting.splice(0)) waiting.reject(new WriteQueueRefusal('stopping'));
       ready.clear();
     },
   };

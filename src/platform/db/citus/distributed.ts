@@ -1,5 +1,5 @@
-import pg from 'pg';
-import { connectionTo } from '../connection/connection.ts';
+import type pg from 'pg';
+import { connectionTo, withClient } from '../connection/connection.ts';
 import type { Database } from '../database.ts';
 import { namedFailure } from '../connection/unavailable.ts';
 import { lockMigration } from '../locks.ts';
@@ -39,13 +39,7 @@ export async function proveWhole(db: Database): Promise<void> {
 }
 
 export async function isDistributed(url: string): Promise<boolean> {
-  const client = new pg.Client(connectionTo(url, false));
-  try {
-    await client.connect();
-    return await isDistributedOn(client);
-  } catch (error) {
+  return withClient(connectionTo(url, false), isDistributedOn).catch((error: unknown) => {
     throw namedFailure(error);
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }

@@ -37,3 +37,13 @@ export function connectionTo(url: string, pooled: boolean, settings = sessionSet
     ...(pooled ? {} : { options: options.join(' ') }),
   } as pg.ClientConfig;
 }
+
+export async function withClient<T>(config: pg.ClientConfig, inside: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config);
+  try {
+    await client.connect();
+    return await inside(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

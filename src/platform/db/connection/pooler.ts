@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionTo } from './connection.ts';
+import { connectionTo, withClient } from './connection.ts';
 import { DatabaseUnavailable } from './unavailable.ts';
 import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from '../citus/distributed.ts';
@@ -30,9 +30,7 @@ async function isPooled(client: pg.Client): Promise<boolean> {
  * @throws PoolerUnfit
  */
 async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
-  const direct = new pg.Client(connectionTo(directUrl, false));
-  try {
-    await direct.connect();
+  await withClient(connectionTo(directUrl, false), async (direct) => {
     if (await isPooled(direct)) throw needsDirect();
     await direct.query('begin');
     const { rows } = await direct.query(
@@ -48,23 +46,16 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
       throw new PoolerUnfit(
         `DATABASE_URL and DATABASE_DIRECT_URL lead to two databases (${tried.rows[0].database}, ${database}): both must name the same one, and after a restore the restored one.`,
       );
-  } finally {
-    await direct.end().catch(() => {});
-  }
+  });
 }
 
 /** For commands that use only one of the two URLs. @throws PoolerUnfit, DatabaseUnavailable */
 export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
   if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
-  const client = new pg.Client({ ...connectionTo(databaseUrl, true), query_timeout: answerMs });
-  try {
-    await client.connect();
-    await proveSame(client, databaseDirectUrl);
-  } catch (error) {
+  const config = { ...connectionTo(databaseUrl, true), query_timeout: answerMs };
+  await withClient(config, (client) => proveSame(client, databaseDirectUrl)).catch((error: unknown) => {
     throw error instanceof PoolerUnfit ? error : new DatabaseUnavailable(error);
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }
 
 async function missingSettings(client: pg.Client): Promise<string[]> {
@@ -101,9 +92,7 @@ async function knowsStatements(url: string): Promise<boolean> {
 /** @throws PoolerUnfit, DatabaseUnavailable */
 export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
   const pooled = directUrl !== undefined;
-  const client = new pg.Client(connectionTo(url, pooled));
-  try {
-    await client.connect();
+  await withClient(connectionTo(url, pooled), async (client) => {
     if (!pooled) {
       if (await isPooled(client)) throw needsDirect();
       return;
@@ -118,13 +107,11 @@ export async function provePooler(url: string, directUrl: string | undefined): P
       throw new PoolerUnfit(
         'The pooler of DATABASE_URL forgets prepared statements: set max_prepared_statements = 1000 (PgBouncer 1.21 or later).',
       );
-  } catch (error) {
+  }).catch((error: unknown) => {
     if (error instanceof PoolerUnfit) throw error;
     // PostgreSQL accepts these settings, so a pooler refused them.
     const { code, message } = error as { code?: string; message?: string };
     if (code === '08P01' && /startup parameter/.test(message ?? '')) throw needsDirect();
     throw new DatabaseUnavailable(error);
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }

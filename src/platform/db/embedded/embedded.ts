@@ -16,7 +16,6 @@ import {
   launch,
   makeBase,
   placeCluster,
-  type Postmaster,
   readPostmaster,
   refuseHalfRestored,
   shutDown,
