@@ -32,10 +32,8 @@ const anybody: Guard = async () => {};
 export class NotSeeded extends Error {}
 
 // One process at a time makes an organisation's sandbox. Other changes of the organisation do not wait.
-const lock = statement(
-  'sandbox.lock',
-  `select pg_advisory_xact_lock(${advisoryLocks.sandboxes}, ($1::int8 % 2147483647)::int4)`,
-);
+const lock = statement('sandbox.lock')`
+  select pg_advisory_xact_lock(${advisoryLocks.sandboxes}, ($1::int8 % 2147483647)::int4)`;
 
 type Made = { organisation_id: number; public_id: string };
 

@@ -62,17 +62,11 @@ async function writeState(app: App, state: SandboxState): Promise<void> {
   await rename(draft, statePath(app));
 }
 
-const keyIsGood = statement(
-  'sandbox.key_is_good',
-  `
-  select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`,
-);
+const keyIsGood = statement('sandbox.key_is_good')`
+  select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`;
 
-const recent = statement(
-  'sandbox.recent',
-  `
-  select position from assessment_feed where organisation_id = $1 order by position desc offset 2 limit 1`,
-);
+const recent = statement('sandbox.recent')`
+  select position from assessment_feed where organisation_id = $1 order by position desc offset 2 limit 1`;
 
 /** A `since` that shows only the last few changes; null in an empty sandbox. */
 export async function recentSince(app: App, organisationId: number): Promise<string | null> {

@@ -18,20 +18,14 @@ const maxMs = 1000;
 const allMs = 2000;
 
 const patience = `set statement_timeout = ${maxMs}`;
-const due = statement(
-  'figures.due',
-  `
+const due = statement('figures.due')`
   select count(*) as due, min(d.next_attempt_at) as oldest from delivery d
     join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
-   where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`,
-);
-const endpoints = statement(
-  'figures.endpoints',
-  `
+   where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`;
+const endpoints = statement('figures.endpoints')`
   select case when status = 'active' and failing_since is not null then 'failing' else status end as status, count(*) as count
-    from webhook_endpoint group by 1`,
-);
-const bytes = statement('figures.bytes', 'select pg_database_size(current_database()) as bytes');
+    from webhook_endpoint group by 1`;
+const bytes = statement('figures.bytes')`select pg_database_size(current_database()) as bytes`;
 
 type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
 

@@ -8,20 +8,14 @@ import { secretFingerprint } from '../platform/crypto/secrets.ts';
 import { type Settings, SettingsError } from '../platform/config/settings.ts';
 
 const undefinedTable = '42P01';
-const known = statement('service_secret.known', 'select fingerprint from service_secret');
-const put = statement(
-  'service_secret.put',
-  `
+const known = statement('service_secret.known')`select fingerprint from service_secret`;
+const put = statement('service_secret.put')`
   insert into service_secret as s (fingerprint, since) values ($1, $2)
   on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since
-   where s.fingerprint = any($3::text[])`,
-);
-const accept = statement(
-  'service_secret.accept',
-  `
+   where s.fingerprint = any($3::text[])`;
+const accept = statement('service_secret.accept')`
   insert into service_secret (fingerprint, since) values ($1, $2)
-  on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`,
-);
+  on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`;
 
 export async function isSecretOf(db: Database, secret: string): Promise<boolean> {
   const fingerprint = await lastUsed(db).catch((error: { code?: string }) => {

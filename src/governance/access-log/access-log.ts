@@ -16,9 +16,7 @@ export type AccessLogEntry = {
   id: string;
 };
 
-const insert = statement(
-  'lookup.insert',
-  `
+const insert = statement('lookup.insert')`
   insert into lookup (organisation_id, learner_id, at, user_id, page)
   select e.organisation_id, coalesce(l.learner_id, a.learner_id, i.learner_id), to_timestamp(e.ms / 1000.0::float8), e.user_id, e.page
     from unnest($1::int8[], $2::text[], $3::uuid[], $4::int8[], $5::uuid[], $6::text[]) as e(organisation_id, kind, id, ms, user_id, page)
@@ -26,26 +24,17 @@ const insert = statement(
     left join assessment a on e.kind = 'result' and a.organisation_id = e.organisation_id and a.assessment_id = e.id
     left join invitation i on e.kind = 'invitation' and i.organisation_id = e.organisation_id and i.invitation_id = e.id
    where coalesce(l.learner_id, a.learner_id, i.learner_id) is not null
-  on conflict do nothing`,
-);
-const page = statement(
-  'lookup.page',
-  `
+  on conflict do nothing`;
+const page = statement('lookup.page')`
   select at, user_id, page from lookup
-   where organisation_id = $1 and learner_id = $2 and at < $3 order by at desc, user_id, page limit $4`,
-);
-const pass = statement(
-  'lookup.pass',
-  `
+   where organisation_id = $1 and learner_id = $2 and at < $3 order by at desc, user_id, page limit $4`;
+const pass = statement('lookup.pass')`
   with gone as (
     delete from lookup where organisation_id = $1 and learner_id = $2 returning at, user_id, page)
   insert into lookup (organisation_id, learner_id, at, user_id, page)
-  select $1, $3, at, user_id, page from gone on conflict do nothing`,
-);
-const prune = statement(
-  'lookup.prune',
-  `delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`,
-);
+  select $1, $3, at, user_id, page from gone on conflict do nothing`;
+const prune = statement('lookup.prune')`
+  delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`;
 
 const opened = new WeakMap<Database, (lookup: AccessLogEntry) => Promise<void>>();
 

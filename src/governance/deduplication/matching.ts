@@ -33,17 +33,14 @@ const resultsOf = (learnerId: string) => `
   (select count(*) as results, max(f.assessed_at) as last_assessed_at from assessment_feed f
     where f.organisation_id = $1 and f.learner_id = ${learnerId} and not f.deleted)`;
 
-const withoutRef = statement(
-  'matching.without_ref',
-  `
+const withoutRef = statement('matching.without_ref')`
   select l.learner_id, l.full_name, l.created_at, r.results, r.last_assessed_at,
          (select coalesce(json_agg(t), '[]') from (
            select * from (${twinsBy('name_key')} union ${twinsBy('near_key')}) found
             order by found.same desc, found.learner_id limit ${maxTwins}) t) as twins
     from learner l cross join lateral ${resultsOf('l.learner_id')} r
    where l.organisation_id = $1 and l.ref is null and l.full_name <> '' and l.learner_id > $2
-   order by l.learner_id limit $3`,
-);
+   order by l.learner_id limit $3`;
 
 /**
  * Learners without a reference, with possible duplicates.
@@ -57,12 +54,9 @@ export function listWithoutRef(
   return tx.query<WithoutRef>(withoutRef, [organisationId, after ?? nilUuid, limit]);
 }
 
-const countWithout = statement(
-  'matching.count_without_ref',
-  `
+const countWithout = statement('matching.count_without_ref')`
   select count(*)::int4 as count from (
-    select from learner where organisation_id = $1 and ref is null and full_name <> '' limit $2) l`,
-);
+    select from learner where organisation_id = $1 and ref is null and full_name <> '' limit $2) l`;
 
 /** @param max the count stops here */
 export async function countWithoutRef(tx: Tx, organisationId: number, max: number): Promise<number> {
@@ -83,9 +77,7 @@ export type AlikeRow = {
 };
 
 const alikeBy = (column: 'name_key' | 'ref_key') =>
-  statement(
-    `matching.alike_by_${column}`,
-    `
+  statement(`matching.alike_by_${column}`)`
   with found as materialized (
     select key from (
       select ${column} as key from learner where organisation_id = $1 and ${column} > $2 order by ${column} limit $4) l
@@ -95,25 +87,19 @@ const alikeBy = (column: 'name_key' | 'ref_key') =>
    cross join lateral (
      select * from learner l where l.organisation_id = $1 and l.${column} = f.key order by l.learner_id limit ${maxAlike}) m
    cross join lateral ${resultsOf('m.learner_id')} r
-   order by f.key, m.learner_id`,
-  );
+   order by f.key, m.learner_id`;
 const lookedTo = (column: 'name_key' | 'ref_key') =>
-  statement(
-    `matching.looked_to_${column}`,
-    `
+  statement(`matching.looked_to_${column}`)`
   select ${column} as key from learner where organisation_id = $1 and ${column} > $2
-   order by ${column} offset $3::int4 - 1 limit 1`,
-  );
+   order by ${column} offset $3::int4 - 1 limit 1`;
 const alike = {
   name: { page: alikeBy('name_key'), end: lookedTo('name_key') },
   reference: { page: alikeBy('ref_key'), end: lookedTo('ref_key') },
 };
 /** Learners that one page reads. */
 const maxLooked = 200_000;
-const distinctAmong = statement(
-  'matching.distinct_among',
-  'select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)',
-);
+const distinctAmong = statement('matching.distinct_among')`
+  select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)`;
 
 /**
  * Groups of learners who are alike, without pairs that a person has kept apart.
@@ -151,26 +137,20 @@ export async function listAlike(
   };
 }
 
-const insertDistinct = statement(
-  'matching.insert_distinct',
-  `
+const insertDistinct = statement('matching.insert_distinct')`
   insert into learner_distinct (organisation_id, learner_id, other_id, at, actor)
   select $1, least(a.learner_id, b.learner_id), greatest(a.learner_id, b.learner_id), $4, $5
     from learner a join learner b on b.organisation_id = $1 and b.learner_id = $3 and b.full_name <> ''
    where a.organisation_id = $1 and a.learner_id = $2 and a.full_name <> '' and a.learner_id <> b.learner_id
   on conflict (organisation_id, learner_id, other_id) do update set at = learner_distinct.at
-  returning learner_id`,
-);
-const passDistinctPairs = statement(
-  'matching.pass_distinct',
-  `
+  returning learner_id`;
+const passDistinctPairs = statement('matching.pass_distinct')`
   with gone as (
     delete from learner_distinct where organisation_id = $1 and (learner_id = $2 or other_id = $2)
     returning case when learner_id = $2 then other_id else learner_id end as other, at, actor)
   insert into learner_distinct (organisation_id, learner_id, other_id, at, actor)
   select $1, least(other, $3::uuid), greatest(other, $3::uuid), at, actor from gone where other <> $3::uuid
-  on conflict do nothing`,
-);
+  on conflict do nothing`;
 
 /**
  * Records that two learners are different people.

@@ -33,9 +33,7 @@ export type MergePreview = {
   refused: string | null;
 };
 
-const sides = statement(
-  'merge.sides',
-  `
+const sides = statement('merge.sides')`
   select l.learner_id, l.ref, l.full_name, l.email is not null as has_email, l.created_at,
          r.results, r.withdrawn, r.last_assessed_at,
          (select count(*) from assessment_feed f join evidence e on e.organisation_id = $1 and e.assessment_id = f.assessment_id
@@ -53,16 +51,12 @@ const sides = statement(
       select count(*) filter (where not f.deleted) as results, count(*) filter (where f.deleted) as withdrawn,
              max(f.assessed_at) filter (where not f.deleted) as last_assessed_at
         from assessment_feed f where f.organisation_id = $1 and f.learner_id = l.learner_id) r
-   where l.organisation_id = $1 and l.learner_id = any($2::uuid[]) and l.full_name <> ''`,
-);
-const alike = statement(
-  'merge.alike',
-  `
+   where l.organisation_id = $1 and l.learner_id = any($2::uuid[]) and l.full_name <> ''`;
+const alike = statement('merge.alike')`
   select count(*) as count from assessment_feed a
     join assessment_feed b on b.organisation_id = $1 and b.learner_id = $3 and not b.deleted
                           and b.facet >> 3 = a.facet >> 3 and b.assessed_at = a.assessed_at
-   where a.organisation_id = $1 and a.learner_id = $2 and not a.deleted`,
-);
+   where a.organisation_id = $1 and a.learner_id = $2 and not a.deleted`;
 
 /** @returns undefined if one of the two does not exist */
 export async function previewMerge(

@@ -23,9 +23,7 @@ export type ErasurePreview = {
 };
 
 // The two expressions must be those of the indexes event_assessment and event_learner.
-const preview = statement(
-  'erasure.preview',
-  `
+const preview = statement('erasure.preview')`
   with results as materialized (
     select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted),
   messages as materialized (
@@ -51,8 +49,7 @@ const preview = statement(
          (select count(*) from delivery d where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
             select ${deliveryIdOf('m.event_id', 'w.endpoint_id')}
               from messages m cross join webhook_endpoint w where w.organisation_id = $1))) as waiting
-    from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`,
-);
+    from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`;
 
 /** @returns undefined if there is no such learner, or the learner is erased */
 export async function previewErasure(
@@ -67,13 +64,10 @@ export async function previewErasure(
 /** `tombstones`: results that mirrors still see as deleted. */
 export type DoneErasure = { at: Date; actor: string; tombstones: number };
 
-const done = statement(
-  'erasure.done',
-  `
+const done = statement('erasure.done')`
   select c.at, c.actor, (select count(*) from assessment_feed f
            where f.organisation_id = $1 and f.learner_id = $2 and f.deleted) as tombstones
-    from learner_change c where c.organisation_id = $1 and c.learner_id = $2 and c.kind = 'erased' order by c.at limit 1`,
-);
+    from learner_change c where c.organisation_id = $1 and c.learner_id = $2 and c.kind = 'erased' order by c.at limit 1`;
 
 export async function findErasure(tx: Tx, organisationId: number, learnerId: string): Promise<DoneErasure | undefined> {
   return (await tx.query<DoneErasure>(done, [organisationId, learnerId]))[0];

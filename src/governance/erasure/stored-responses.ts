@@ -3,17 +3,11 @@ import type { KeptReply } from '../../api/http/route.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';
 
-const kept = statement(
-  'idempotency.kept',
-  `
+const kept = statement('idempotency.kept')`
   select key_sha256, reply from idempotency where organisation_id = $1 and reply is not null and key_sha256 > $2
-   order by key_sha256 limit $3`,
-);
-const empty = statement(
-  'idempotency.empty',
-  `
-  update idempotency set reply = null, request_sha256 = '' where organisation_id = $1 and key_sha256 = any($2)`,
-);
+   order by key_sha256 limit $3`;
+const empty = statement('idempotency.empty')`
+  update idempotency set reply = null, request_sha256 = '' where organisation_id = $1 and key_sha256 = any($2)`;
 
 const rowsAtOnce = 1000;
 

@@ -36,44 +36,28 @@ export const isHeld = (organisation: string, learner: string, now: string): stri
        and (h.ends_at is null or h.ends_at > ${now}) and (h.learner_id is null or h.learner_id = ${learner}))`;
 
 const columns = 'hold_id, learner_id, reason, placed_at, placed_by, ends_at, released_at, released_by';
-const insert = statement(
-  'hold.insert',
-  `
+const insert = statement('hold.insert')`
   insert into legal_hold (organisation_id, hold_id, learner_id, reason, placed_at, placed_by, ends_at)
-  values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-);
-const release = statement(
-  'hold.release',
-  `
+  values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`;
+const release = statement('hold.release')`
   update legal_hold set released_at = $3, released_by = $4
    where organisation_id = $1 and hold_id = $2 and released_at is null and (ends_at is null or ends_at > $3)
-  returning hold_id`,
-);
-const onLearner = statement(
-  'hold.on_learner',
-  `
+  returning hold_id`;
+const onLearner = statement('hold.on_learner')`
   select learner_id is null as of_all from legal_hold
    where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $3)
      and ($2::uuid is null or learner_id is null or learner_id = $2) and ($4::timestamptz is null or placed_at > $4)
-   order by learner_id is null limit 1`,
-);
-const byId = statement('hold.by_id', `select ${columns} from legal_hold where organisation_id = $1 and hold_id = $2`);
-const list = statement(
-  'hold.list',
-  `
+   order by learner_id is null limit 1`;
+const byId = statement('hold.by_id')`select ${columns} from legal_hold where organisation_id = $1 and hold_id = $2`;
+const list = statement('hold.list')`
   select ${columns} from legal_hold
    where organisation_id = $1 and ($2::uuid is null or learner_id = $2 or learner_id is null)
-   order by released_at is not null or coalesce(ends_at <= $5, false), placed_at desc, hold_id limit $3 offset $4`,
-);
-const forget = statement(
-  'hold.forget',
-  `update legal_hold set reason = '' where organisation_id = $1 and learner_id = $2 and reason <> ''`,
-);
+   order by released_at is not null or coalesce(ends_at <= $5, false), placed_at desc, hold_id limit $3 offset $4`;
+const forget = statement('hold.forget')`
+  update legal_hold set reason = '' where organisation_id = $1 and learner_id = $2 and reason <> ''`;
 
-const pass = statement(
-  'hold.pass',
-  'update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2',
-);
+const pass = statement('hold.pass')`
+  update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
 /**
  * Places a hold; a repeated `holdId` places none. The feed's lock decides the order with erasures and merges. A hold on

@@ -47,7 +47,7 @@ async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnT
 }
 
 /** Takes the feed's lock; another process may have deleted the row. */
-const takeTurn = statement('leaving.take_turn', 'select from feed where organisation_id = $1 for update');
+const takeTurn = statement('leaving.take_turn')`select from feed where organisation_id = $1 for update`;
 
 /** Deletes all rows but the organisation's own and the feed's. */
 async function empty(

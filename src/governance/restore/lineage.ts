@@ -24,17 +24,14 @@ const workers = `
   select n.groupid::text as node, r.result as identity
     from run_command_on_workers($$${identityHere}$$) r join pg_dist_node n using (nodename, nodeport) where r.success`;
 
-const known = statement('lineage.known', 'select identity, restores, since, erased_through, mark, nodes from lineage');
-const lock = statement('lineage.lock', `select pg_advisory_xact_lock(${advisoryLocks.lineage})`);
-const keep = statement(
-  'lineage.keep',
-  `
+const known = statement('lineage.known')`select identity, restores, since, erased_through, mark, nodes from lineage`;
+const lock = statement('lineage.lock')`select pg_advisory_xact_lock(${advisoryLocks.lineage})`;
+const keep = statement('lineage.keep')`
   insert into lineage (identity, restores, since, mark, nodes) values ($1, $2, $3, $4, $5::jsonb)
   on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, mark = excluded.mark, nodes = excluded.nodes,
-    since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`,
-);
+    since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`;
 // Changes nothing if the database was restored again since. `since` tells two restores with one number apart.
-const erased = statement('lineage.erased', 'update lineage set erased_through = $1 where restores = $1 and since = $2');
+const erased = statement('lineage.erased')`update lineage set erased_through = $1 where restores = $1 and since = $2`;
 
 /** `identity` is empty if PostgreSQL refuses to say it; `nodes` lacks workers that do not answer. */
 type Identity = { identity: string; nodes: Record<string, string> };

@@ -16,9 +16,7 @@ export type Consequences = {
   has_reference: boolean;
 };
 
-const consequences = statement(
-  'review.consequences',
-  `
+const consequences = statement('review.consequences')`
   select (select count(*)::int4 from access_key k where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)) as keys,
          (select count(*)::int4 from evidence e where e.organisation_id = $1 and e.assessment_id = $2) as editions,
          (select count(*)::int4 from event e
@@ -29,8 +27,7 @@ const consequences = statement(
          (select count(*)::int4 from assessment_feed f
            where f.organisation_id = $1 and f.learner_id = a.learner_id and not f.deleted and f.assessment_id <> $2::uuid) as others,
          (select l.ref is not null from learner l where l.organisation_id = $1 and l.learner_id = a.learner_id) as has_reference
-    from assessment a where a.organisation_id = $1 and a.assessment_id = $2::uuid`,
-);
+    from assessment a where a.organisation_id = $1 and a.assessment_id = $2::uuid`;
 
 export async function countConsequences(
   tx: Tx,

@@ -42,10 +42,8 @@ export function seenOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readon
 }
 
 // Tutors do not count, because their teams change which learners they see.
-const another = statement(
-  'review.another_person',
-  "select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1",
-);
+const another = statement('review.another_person')`
+  select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1`;
 
 /** Whether the person decided before, and another person could decide now. */
 async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: readonly Review[], actor: string) {

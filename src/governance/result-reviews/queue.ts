@@ -36,9 +36,7 @@ const joined = `
 
 // One ordered scan for each rank and subject, so that filters cost nothing. With many visible members, each scan soon
 // meets some of them.
-const everybodys = statement(
-  'review.queue',
-  `
+const everybodys = statement('review.queue')`
   select ${shown} from (
     select r.* from unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id)
      cross join unnest($5::text[]) as s(subject)
@@ -49,8 +47,7 @@ const everybodys = statement(
         order by q.opened_at desc, q.assessment_id desc limit $6) r
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
-   order by w.rank, w.opened_at desc, w.assessment_id desc`,
-);
+   order by w.rank, w.opened_at desc, w.assessment_id desc`;
 /**
  * Reviews of few members, each found by the learner. A join may read all reviews, because PostgreSQL plans it for every
  * organisation.
@@ -60,28 +57,22 @@ const ofMembers = (visibility: string) => `(
    where m.organisation_id = $1 and m.group_id = any(${visibility}::uuid[]) and m.left_position is null) t
   cross join lateral (
     select * from review o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) r`;
-const ofTeams = statement(
-  'review.queue_of_teams',
-  `
+const ofTeams = statement('review.queue_of_teams')`
   select ${shown} from (
     select r.* from ${ofMembers('$7')}
       join unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id) on k.rank = r.rank
      where r.decided_at is null and r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
-   order by w.rank, w.opened_at desc, w.assessment_id desc`,
-);
-const asked = statement(
-  'review.asked',
-  `
+   order by w.rank, w.opened_at desc, w.assessment_id desc`;
+const asked = statement('review.asked')`
   select ${shown} from (
     select r.* from review r
      where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
        and r.subject = any($4::text[]) and ${isVisibleLearner('r.learner_id', '$6')}
      order by r.due_at, r.assessment_id limit $5) w
   ${joined}
-   order by w.due_at, w.assessment_id`,
-);
+   order by w.due_at, w.assessment_id`;
 
 export async function findWaiting(
   tx: Tx,
@@ -124,14 +115,11 @@ const countsOf = (reviews: (condition: string) => string): string =>
     )
     .join(', ');
 const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${isVisibleLearner('r.learner_id', '$4')}`;
-const counts = statement('review.counts', `select ${countsOf((condition) => `${waiting} and r.${condition}`)}`);
-const countsOfTeams = statement(
-  'review.counts_of_teams',
-  `
+const counts = statement('review.counts')`select ${countsOf((condition) => `${waiting} and r.${condition}`)}`;
+const countsOfTeams = statement('review.counts_of_teams')`
   with mine as materialized (
     select r.rank, r.due_at from ${ofMembers('$4')} where r.decided_at is null)
-  select ${countsOf((condition) => `mine where ${condition}`)}`,
-);
+  select ${countsOf((condition) => `mine where ${condition}`)}`;
 
 export type Counts = Record<Why | 'asked' | 'overdue', number>;
 
@@ -148,13 +136,10 @@ export async function countWaiting(
 
 export type VisibleResult = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
 
-const result = statement(
-  'review.result_in_sight',
-  `
+const result = statement('review.result_in_sight')`
   select a.assessment_id, a.learner_id, l.full_name, l.ref from assessment a
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${isVisibleLearner('a.learner_id', '$3')}`,
-);
+   where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${isVisibleLearner('a.learner_id', '$3')}`;
 
 /** @returns undefined if there is no such result, or the person may not see its learner */
 export async function findVisibleResult(
@@ -167,9 +152,7 @@ export async function findVisibleResult(
 }
 
 const decidedFrom = (name: string, from: string) =>
-  statement(
-    name,
-    `
+  statement(name)`
   select r.assessment_id, l.full_name, r.subject, r.outcome, r.decided_at, r.decided_by, a.body is not null as live
     from (select r.* from ${from}
            where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
@@ -177,8 +160,7 @@ const decidedFrom = (name: string, from: string) =>
            order by r.decided_at desc, r.assessment_id desc limit $4) r
     join learner l on l.organisation_id = $1 and l.learner_id = r.learner_id
     join assessment a on a.organisation_id = $1 and a.assessment_id = r.assessment_id
-   order by r.decided_at desc, r.assessment_id desc`,
-  );
+   order by r.decided_at desc, r.assessment_id desc`;
 const decided = decidedFrom('review.decided', 'review r');
 const decidedOfTeams = decidedFrom('review.decided_of_teams', ofMembers('$5'));
 

@@ -15,32 +15,21 @@ export type Policy = {
 
 type Row = Omit<Policy, 'months'> & { months: Partial<Months> };
 
-const read = statement(
-  'retention.policy',
-  'select months, automatic, next_at, changed_at, changed_by from retention_policy where organisation_id = $1',
-);
-const write = statement(
-  'retention.set_policy',
-  `
+const read = statement('retention.policy')`
+  select months, automatic, next_at, changed_at, changed_by from retention_policy where organisation_id = $1`;
+const write = statement('retention.set_policy')`
   insert into retention_policy (organisation_id, months, automatic, next_at, changed_at, changed_by)
   values ($1, $2, coalesce($3, false), case when $3 then $4::timestamptz + interval '24 hours' end, $4, $5)
   on conflict (organisation_id) do update
      set months = retention_policy.months || excluded.months, automatic = coalesce($3, retention_policy.automatic), changed_at = excluded.changed_at, changed_by = excluded.changed_by,
-         next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`,
-);
-const due = statement(
-  'retention.due',
-  `
+         next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`;
+const due = statement('retention.due')`
   select organisation_id from retention_policy p
    where automatic and next_at <= $1 and not exists (select from feed f where f.organisation_id = p.organisation_id and f.suspended)
-   order by next_at limit 100`,
-);
-const claim = statement(
-  'retention.claim',
-  `
+   order by next_at limit 100`;
+const claim = statement('retention.claim')`
   update retention_policy set next_at = $2::timestamptz + interval '24 hours'
-   where organisation_id = $1 and automatic and next_at <= $2 returning organisation_id`,
-);
+   where organisation_id = $1 and automatic and next_at <= $2 returning organisation_id`;
 
 export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy> {
   const [row] = await tx.query<Row>(read, [organisationId]);

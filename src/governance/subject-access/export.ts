@@ -15,27 +15,18 @@ import { learnerTables } from './tables.ts';
 
 const reads = Object.entries(learnerTables).map(([table, { whose, order, omits = {} }]) => ({
   table,
-  sql: statement(
-    `disclosure.${table}`,
-    `
+  sql: statement(`disclosure.${table}`)`
   select to_jsonb(t) - $3::text[] as row from ${table} t where t.organisation_id = $1 and ${whose} order by ${order}`,
-  ),
   omits: ['organisation_id', ...Object.keys(omits)],
 }));
 
-const files = statement(
-  'disclosure.files',
-  `
+const files = statement('disclosure.files')`
   select e.assessment_id, e.edition, e.sha256 from evidence e
     join assessment_feed f on f.organisation_id = e.organisation_id and f.assessment_id = e.assessment_id
-   where f.organisation_id = $1 and f.learner_id = $2 and e.pdf is not null order by e.assessment_id, e.edition`,
-);
-const file = statement(
-  'disclosure.file',
-  `
+   where f.organisation_id = $1 and f.learner_id = $2 and e.pdf is not null order by e.assessment_id, e.edition`;
+const file = statement('disclosure.file')`
   select encode(pdf, 'base64') as pdf from evidence
-   where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`,
-);
+   where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`;
 
 /** Columns of microseconds since 1970. */
 const instants = new Set(['assessed_at', 'joined_position', 'left_position', 'named_at', 'position']);
@@ -152,7 +143,5 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
   yield* ready.splice(0);
 }
 
-const stillThere = statement(
-  'disclosure.still_there',
-  `select from learner where organisation_id = $1 and learner_id = $2 and full_name <> ''`,
-);
+const stillThere = statement('disclosure.still_there')`
+  select from learner where organisation_id = $1 and learner_id = $2 and full_name <> ''`;

@@ -57,71 +57,41 @@ export type CaseEntry = {
 
 const columns =
   'case_id, kind, learner_id, about, received_at, due_at, extended, paused_since, paused_ms, outcome, opened_by, closed_at';
-const insert = statement(
-  'case.insert',
-  `
+const insert = statement('case.insert')`
   insert into data_case (organisation_id, case_id, kind, learner_id, about, received_at, due_at, opened_by)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-);
-const insertEntry = statement(
-  'case.insert_entry',
-  `
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const insertEntry = statement('case.insert_entry')`
   insert into data_case_entry (organisation_id, case_id, entry_no, at, actor, kind, text)
-  select $1, $2, coalesce(max(entry_no), 0) + 1, $3, $4, $5, $6 from data_case_entry where organisation_id = $1 and case_id = $2`,
-);
-const lock = statement(
-  'case.lock',
-  `select ${columns} from data_case where organisation_id = $1 and case_id = $2 for update`,
-);
-const update = statement(
-  'case.update',
-  `
+  select $1, $2, coalesce(max(entry_no), 0) + 1, $3, $4, $5, $6 from data_case_entry where organisation_id = $1 and case_id = $2`;
+const lock = statement('case.lock')`
+  select ${columns} from data_case where organisation_id = $1 and case_id = $2 for update`;
+const update = statement('case.update')`
   update data_case set due_at = $3, extended = $4, paused_since = $5, paused_ms = $6, outcome = $7, closed_at = $8
-   where organisation_id = $1 and case_id = $2`,
-);
-const byId = statement('case.by_id', `select ${columns} from data_case where organisation_id = $1 and case_id = $2`);
-const entries = statement(
-  'case.entries',
-  `select entry_no, at, actor, kind, text from data_case_entry where organisation_id = $1 and case_id = $2 order by entry_no`,
-);
-const open = statement(
-  'case.open',
-  `
-  select ${columns} from data_case where organisation_id = $1 and closed_at is null order by due_at, case_id limit $2 offset $3`,
-);
-const closed = statement(
-  'case.closed',
-  `
-  select ${columns} from data_case where organisation_id = $1 and closed_at is not null order by closed_at desc, case_id limit $2 offset $3`,
-);
-const due = statement(
-  'case.due',
-  `
+   where organisation_id = $1 and case_id = $2`;
+const byId = statement('case.by_id')`select ${columns} from data_case where organisation_id = $1 and case_id = $2`;
+const entries = statement('case.entries')`
+  select entry_no, at, actor, kind, text from data_case_entry where organisation_id = $1 and case_id = $2 order by entry_no`;
+const open = statement('case.open')`
+  select ${columns} from data_case where organisation_id = $1 and closed_at is null order by due_at, case_id limit $2 offset $3`;
+const closed = statement('case.closed')`
+  select ${columns} from data_case where organisation_id = $1 and closed_at is not null order by closed_at desc, case_id limit $2 offset $3`;
+const due = statement('case.due')`
   select count(*) as count from (
-    select from data_case where organisation_id = $1 and closed_at is null and paused_since is null and due_at <= $2 limit 1000) d`,
-);
-const forget = statement(
-  'case.forget',
-  `
+    select from data_case where organisation_id = $1 and closed_at is null and paused_since is null and due_at <= $2 limit 1000) d`;
+const forget = statement('case.forget')`
   with about as (
     update data_case set about = null where organisation_id = $1 and learner_id = $2 returning case_id)
   update data_case_entry e set text = null from about
-   where e.organisation_id = $1 and e.case_id = about.case_id and e.text is not null`,
-);
-const pass = statement(
-  'case.pass',
-  'update data_case set learner_id = $3 where organisation_id = $1 and learner_id = $2',
-);
-const prune = statement(
-  'case.prune',
-  `
+   where e.organisation_id = $1 and e.case_id = about.case_id and e.text is not null`;
+const pass = statement('case.pass')`
+  update data_case set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
+const prune = statement('case.prune')`
   with old as (
     update data_case c set about = null
      where c.closed_at < $1 and c.about is not null and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')})
   update data_case_entry e set text = null from data_case c
    where c.closed_at < $1 and e.organisation_id = c.organisation_id and e.case_id = c.case_id and e.text is not null
-     and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')}`,
-);
+     and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')}`;
 
 const months = (extended: boolean): number => (extended ? 3 : 1);
 

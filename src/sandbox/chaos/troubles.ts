@@ -22,21 +22,15 @@ import { fullName } from '../data/people.ts';
 import { notPlaced } from '../data/results.ts';
 import { unknownEventBody } from './unknown.ts';
 
-const latest = statement(
-  'chaos.latest',
-  `
+const latest = statement('chaos.latest')`
   select assessment_id, learner_id from assessment_feed where organisation_id = $1 and not deleted
-   order by position desc limit 100`,
-);
-const memberships = statement(
-  'chaos.memberships',
-  `
+   order by position desc limit 100`;
+const memberships = statement('chaos.memberships')`
   select m.group_id, l.ref from membership m
     join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id and l.ref is not null
     join learner_group g on g.organisation_id = m.organisation_id and g.group_id = m.group_id and g.active and g.type <> 'team'
     join assessment_feed f on f.organisation_id = m.organisation_id and f.learner_id = m.learner_id and not f.deleted
-   where m.organisation_id = $1 and m.left_position is null limit 200`,
-);
+   where m.organisation_id = $1 and m.left_position is null limit 200`;
 
 const actor = 'sandbox';
 const reason = 'The sandbox was told to change now and then';
