@@ -5,10 +5,10 @@ import { startHousekeeping } from './server/housekeeping.ts';
 import { writeOfEndingKeys } from './integrations/access-keys/email-templates.ts';
 import { startMailer } from './platform/mail/worker.ts';
 import { registerPages } from './server/pages.ts';
-import { databaseFigures } from './server/collectors.ts';
+import { databaseCollectors } from './server/collectors.ts';
 import { draining, processes } from './platform/observability/metric-definitions.ts';
 import { exposition, readMetrics } from './platform/observability/metrics.ts';
-import { type Operations, startOperations, type Told } from './server/operations.ts';
+import { type Operations, startOperations, type OperationsSource } from './server/operations.ts';
 import { createProbes } from './server/probes.ts';
 import { watchProcess } from './platform/observability/process-collectors.ts';
 import { tracing } from './platform/observability/tracing.ts';
@@ -32,12 +32,12 @@ const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
 
 export type Role = 'all' | 'web' | 'worker';
 
-/** `told`: what the probe and metrics port reports; `metricsUrl`: its URL. */
+/** `source`: what the probe and metrics port reports; `metricsUrl`: its URL. */
 export type Service = {
   app: App;
   http: HttpServer | null;
   url: string;
-  told: Told & { figures(): Promise<void> };
+  source: OperationsSource & { figures(): Promise<void> };
   metricsUrl: string | null;
   stop(): Promise<void>;
 };
@@ -50,12 +50,12 @@ export type Service = {
 export async function startService(
   opened: OpenApp,
   role: Role,
-  given: { sender?: Sender; gathered?: boolean; operations?: Operations | null } = {},
+  options: { sender?: Sender; gathered?: boolean; operations?: Operations | null } = {},
 ): Promise<Service> {
   const { app } = opened;
   const probes = createProbes(app);
-  const figures = databaseFigures(app);
-  const told = {
+  const figures = databaseCollectors(app);
+  const source = {
     readiness: probes.readiness,
     figures,
     metrics: async () => {
@@ -63,7 +63,7 @@ export async function startService(
       return exposition(readMetrics());
     },
   };
-  let operations = given.operations ?? null;
+  let operations = options.operations ?? null;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     probes.drain();
@@ -92,9 +92,9 @@ export async function startService(
       if (operations === null) {
         const unwatch = watchProcess(app.clock, role);
         stops.push(async () => unwatch());
-        if (given.gathered !== true) operations = await startOperations({ host, port });
+        if (options.gathered !== true) operations = await startOperations({ host, port });
       }
-      operations?.tell(told);
+      operations?.setSource(source);
     }
     const { lost } = await countLostSecrets(app.db, app.keyring);
     if (lost > 0)
@@ -117,17 +117,17 @@ export async function startService(
     const housekeeping = startHousekeeping(app);
     stops.push(() => housekeeping.stop());
     if (role !== 'web') {
-      const worker = new DeliveryWorker(app, given);
+      const worker = new DeliveryWorker(app, options);
       stops.push(async () => {
         await worker.stop();
-        await given.sender?.close();
+        await options.sender?.close();
       });
       const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
       stops.push(() => mailer.stop());
     }
     const metricsUrl = operations?.url ?? null;
     app.log.info('service.started', { ...build, role, url, metrics: metricsUrl ?? undefined, tracing });
-    return { app, http, url, told, metricsUrl, stop };
+    return { app, http, url, source, metricsUrl, stop };
   } catch (error) {
     await stop().catch(() => {});
     throw error;

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/platform/time/clock.ts';
 import * as metricDefinitions from '../../src/platform/observability/metric-definitions.ts';
 import type { Snapshot } from '../../src/platform/observability/metrics.ts';
 import { exposition, merged, outlasting, readMetrics } from '../../src/platform/observability/metrics.ts';
-import { type Told, startOperations } from '../../src/server/operations.ts';
+import { type OperationsSource, startOperations } from '../../src/server/operations.ts';
 import { type Readiness, unknownChecks } from '../../src/server/probes.ts';
 import { watchProcess } from '../../src/platform/observability/process-collectors.ts';
 import type { Settings } from '../../src/platform/config/settings.ts';
@@ -38,7 +38,7 @@ export const sendSupervisor = (message: Message): void => {
 };
 
 /** Reports to the supervisor that this process serves, and answers its questions. */
-export function answerSupervisor(state: Told & { figures(): Promise<void> }): void {
+export function answerSupervisor(state: OperationsSource & { figures(): Promise<void> }): void {
   process.on('message', async (what: keyof Answers) => {
     if (what === 'figures') await state.figures();
     sendSupervisor(what === 'readiness' ? { what, answer: await state.readiness() } : { what, answer: readMetrics() });
@@ -62,7 +62,7 @@ export async function supervise(count: number, settings: Settings, signal: Abort
 }
 
 /** The processes that this one started. Counters of a process that ended stay in the sums. */
-class Processes implements Told {
+class Processes implements OperationsSource {
   readonly #count: number;
   readonly #signal: AbortSignal;
   readonly #reached = new Set<Worker>();

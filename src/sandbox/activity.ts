@@ -51,8 +51,8 @@ export class Activity {
     for (let i = 0; i < sampleSize; i++) {
       const number = 1 + Math.floor(this.#random.float() * (this.#nextNumber - 1));
       const { ref } = this.#plan.learner(number);
-      const known = ref === null ? undefined : await this.#known(ref);
-      if (known !== undefined) sample.push(known);
+      const learner = ref === null ? undefined : await this.#findLearner(ref);
+      if (learner !== undefined) sample.push(learner);
     }
     const change = nextChange(this.#random, {
       nowMs: this.#app.clock.nowMs(),
@@ -84,7 +84,7 @@ export class Activity {
     }
   }
 
-  async #known(ref: string): Promise<KnownLearner | undefined> {
+  async #findLearner(ref: string): Promise<KnownLearner | undefined> {
     const { organisation_id } = this.#organisation;
     const row = await findLearner(this.#app.db, organisation_id, ref);
     if (row === undefined) return undefined;

@@ -68,9 +68,9 @@ const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved on
 
 function completion(random: Random, state: SandboxState): Change | null {
   // A second result of a learner without a reference could not be tied to the learner.
-  const known = state.learners.filter((learner) => learner.ref !== null);
-  if (known.length === 0) return null;
-  const learner = pick(random, known);
+  const named = state.learners.filter((learner) => learner.ref !== null);
+  if (named.length === 0) return null;
+  const learner = pick(random, named);
   const last = learner.results.at(-1);
   const subject: Subject = last !== undefined && random.float() < 0.55 ? last.subject : pick(random, subjects);
   const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
@@ -90,9 +90,9 @@ function completion(random: Random, state: SandboxState): Change | null {
 }
 
 function move(random: Random, state: SandboxState): Change | null {
-  const known = state.learners.filter((learner) => learner.ref !== null);
-  if (known.length === 0) return null;
-  const learner = pick(random, known);
+  const named = state.learners.filter((learner) => learner.ref !== null);
+  if (named.length === 0) return null;
+  const learner = pick(random, named);
   const held = learner.groups.filter((group) => movableTypes.includes(group.type));
   const from = held.length === 0 ? null : pick(random, held);
   const type = from?.type ?? 'class';

@@ -141,20 +141,20 @@ export async function resetOwnSandbox(
 export async function makeTestResult(
   work: UnitOfWork,
   sandbox: { organisation_id: number; public_id: string },
-  given: { learnerId: string; subject: Subject; actor: string },
+  options: { learnerId: string; subject: Subject; actor: string },
 ): Promise<string | null> {
-  const [learner] = await findLearnersByIds(work.tx, sandbox.organisation_id, [given.learnerId]);
+  const [learner] = await findLearnersByIds(work.tx, sandbox.organisation_id, [options.learnerId]);
   if (learner?.ref == null) return null;
   const assessmentId = work.uuid();
   const record = {
     assessment_id: assessmentId,
     learner: { ref: learner.ref, full_name: learner.full_name },
     assessed_at: formatMs(work.nowMs),
-    ...outcomeAt(given.subject, normal(work.random), work.random.float()),
+    ...outcomeAt(options.subject, normal(work.random), work.random.float()),
   };
   await importRecords(work, sandbox.organisation_id, [readyRecord(record, sandbox.public_id, work.nowMs)], {
     events: true,
-    actor: given.actor,
+    actor: options.actor,
   });
   return assessmentId;
 }

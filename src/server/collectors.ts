@@ -18,21 +18,21 @@ const maxMs = 1000;
 const allMs = 2000;
 
 const patience = `set statement_timeout = ${maxMs}`;
-const due = statement('figures.due')`
+const due = statement('collectors.due')`
   select count(*) as due, min(d.next_attempt_at) as oldest from delivery d
     join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
    where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`;
-const endpoints = statement('figures.endpoints')`
+const endpoints = statement('collectors.endpoints')`
   select case when status = 'active' and failing_since is not null then 'failing' else status end as status, count(*) as count
     from webhook_endpoint group by 1`;
-const bytes = statement('figures.bytes')`select pg_database_size(current_database()) as bytes`;
+const bytes = statement('collectors.bytes')`select pg_database_size(current_database()) as bytes`;
 
-type Figure = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
+type Collector = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<void> };
 
 const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Math.max(0, nowMs - ms) / 1000);
 
 /** The figures of alerts come first. */
-const figures: Figure[] = [
+const collectors: Collector[] = [
   {
     of: [metricDefinitions.webhookBacklog, metricDefinitions.webhookOldest],
     async ask(tx, nowMs) {
@@ -93,13 +93,13 @@ const figures: Figure[] = [
  * Uses its own connection, because metrics matter most when all others are busy.
  * @returns a function that updates the figures; it never throws, and clears figures that it cannot read in time
  */
-export function databaseFigures(app: App): () => Promise<void> {
+export function databaseCollectors(app: App): () => Promise<void> {
   let connection = app.db.dedicated();
   let pooler = throughPooler(app);
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
-  function tellHindrance(what: StorageFault | null): void {
+  function setStorageFault(what: StorageFault | null): void {
     metricDefinitions.databaseDiskFull.set(what === 'disk_full' ? 1 : 0);
     metricDefinitions.databaseReadOnly.set(what === 'read_only' ? 1 : 0);
   }
@@ -116,10 +116,10 @@ export function databaseFigures(app: App): () => Promise<void> {
     await on.query(patience);
     metricDefinitions.databaseUp.set(1);
     const storageFault = await findStorageFault(app.db.storageFaults, on);
-    tellHindrance(storageFault);
+    setStorageFault(storageFault);
     // A session that began read-only stays so.
     if (storageFault === 'read_only') return renew();
-    for (const { ask } of figures) {
+    for (const { ask } of collectors) {
       // A cancelled statement may have ended the connection, and its limit.
       await on.query(patience);
       await ask(on, app.clock.nowMs()).catch(() => {});
@@ -129,12 +129,12 @@ export function databaseFigures(app: App): () => Promise<void> {
   async function askAll(): Promise<void> {
     metricDefinitions.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
     metricDefinitions.databaseUp.set(0);
-    tellHindrance(await whyAway(app));
-    for (const { of } of figures) for (const gauge of of) gauge.clear();
+    setStorageFault(await whyAway(app));
+    for (const { of } of collectors) for (const gauge of of) gauge.clear();
     const over = new AbortController();
-    const asked = askEach(connection).catch(() => {});
+    const answered = askEach(connection).catch(() => {});
     const late = delay(allMs, true, { signal: over.signal }).catch(() => false);
-    const isLate = await Promise.race([asked.then(() => false), late]);
+    const isLate = await Promise.race([answered.then(() => false), late]);
     over.abort();
     if (!isLate) return;
     // The remaining statements fail with their connection.

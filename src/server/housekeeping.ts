@@ -5,7 +5,7 @@ import { scrubDigest } from '../feed/digest-repair.ts';
 import { membershipRuns, pruneMoves } from '../organisations/groups/runs.ts';
 import { foldRefused } from '../platform/audit/refused.ts';
 import { sealAudit } from '../platform/audit/seal.ts';
-import { pruneCases } from '../governance/subject-requests/subject-requests.ts';
+import { pruneRequests } from '../governance/subject-requests/subject-requests.ts';
 import { isOutage } from '../platform/db/connection/unavailable.ts';
 import { type UnitOfWork, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { pruneAccessLog } from '../governance/access-log/access-log.ts';
@@ -19,7 +19,7 @@ import { forgetLeavingLearners } from '../governance/erasure/forget.ts';
 import { pruneUserInvitations } from '../organisations/users/invitations.ts';
 import { pruneSessions } from '../organisations/users/sessions.ts';
 import { pruneAttempts } from '../organisations/users/throttle.ts';
-import { carryOutRuns, pruneRehearsals } from '../governance/retention/run.ts';
+import { carryOutRuns, pruneDryRuns } from '../governance/retention/run.ts';
 import { followRestores } from '../governance/restore/erasures.ts';
 import { dropEventMonths, makeEventMonths, pruneDeliveries } from '../integrations/webhooks/retention.ts';
 import { renewEncryption } from '../integrations/webhooks/endpoints/secrets.ts';
@@ -60,9 +60,9 @@ const chores: Record<string, Chore> = {
   invitations: invitationRuns.run,
   old_drafts: inOne(pruneDrafts),
   digest: scrubDigest,
-  rehearsals: inOne(pruneRehearsals),
-  cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
-  lookups: inOne((work) => pruneAccessLog(work, limits.lookupsMs)),
+  dry_runs: inOne(pruneDryRuns),
+  subject_requests: inOne((work) => pruneRequests(work, limits.subjectRequestTextsMs)),
+  access_log: inOne((work) => pruneAccessLog(work, limits.accessLogMs)),
   sessions: inOne(pruneSessions),
   sign_in_attempts: inOne(pruneAttempts),
   user_invitations: inOne(pruneUserInvitations),

@@ -24,7 +24,7 @@ const closeMs = 2000;
 export type OpenApp = { app: App; begunAgain: number | null; close(): Promise<void> };
 
 /** For tests and commands. */
-type Given = {
+type OpenOptions = {
   clock?: Clock;
   random?: Random;
   logTo?: { write(text: string): unknown };
@@ -72,17 +72,17 @@ export async function openUnlessStopped(
   }
 }
 
-export async function openApp(settings: Settings, given: Given = {}): Promise<OpenApp> {
+export async function openApp(settings: Settings, options: OpenOptions = {}): Promise<OpenApp> {
   const ours = databaseClock(systemClock);
-  const clock = given.clock ?? ours;
-  const random = given.random ?? systemRandom;
-  const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
+  const clock = options.clock ?? ours;
+  const random = options.random ?? systemRandom;
+  const log = streamLog(clock, settings.log, options.logTo ?? process.stderr);
   let embedded: EmbeddedDatabase | null = null;
   if (settings.databaseUrl === undefined)
     embedded = await startEmbedded({
       dataDir: settings.dataDir,
       log: (line) => log.info('database', { line }),
-      mustExist: given.mustExist,
+      mustExist: options.mustExist,
     });
   const { databaseUrl, databaseDirectUrl } = settings;
   const reach = async (url: string) => {
@@ -90,8 +90,8 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     return isDistributed(databaseDirectUrl ?? url);
   };
   // A paused pooler accepts connections and answers nothing.
-  const distributed = databaseUrl !== undefined && (await orStopped(reach(databaseUrl), given.signal));
-  given.reached?.();
+  const distributed = databaseUrl !== undefined && (await orStopped(reach(databaseUrl), options.signal));
+  options.reached?.();
   const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
     // A statement that waits for a lock must not delay the end.
@@ -101,15 +101,15 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
   const prepare = async (): Promise<OpenApp> => {
     await ours.adjust(db);
     // Checked before anything is created: DATABASE_URL may name another database.
-    if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
+    if (options.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
         'There is nothing to restore in this database: it holds no organisation. Check DATABASE_URL.',
       );
     await proveWhole(db);
     await migrate(db, clock);
-    const secret = await serviceSecret(db, settings, random, given.acceptSecret === true);
+    const secret = await serviceSecret(db, settings, random, options.acceptSecret === true);
     const keyring = createKeyring([secret, ...settings.previousSecrets], random);
-    if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
+    if (options.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
     else await proveSecret(db, secret, settings.previousSecrets, clock.nowMs());
     const app: App = {
       db,
@@ -125,16 +125,16 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
     const mark = embedded === null ? null : await restoredMark(settings.dataDir);
     // Before `applyErasures`: after a restore, a missing list must be an error.
     const begunAgain =
-      given.restoredBy === undefined && mark !== null
+      options.restoredBy === undefined && mark !== null
         ? await takeUpRestore(app, 'operator', mark)
-        : await takeUpRestore(app, given.restoredBy, null, given.shownMs);
+        : await takeUpRestore(app, options.restoredBy, null, options.shownMs);
     if (mark !== null) await forgetRestored(settings.dataDir);
     await applyErasures(app);
     await isPending(app);
     return { app, begunAgain, close };
   };
   try {
-    return await orStopped(prepare(), given.signal);
+    return await orStopped(prepare(), options.signal);
   } catch (error) {
     await close().catch(() => {});
     throw error;

@@ -6,16 +6,16 @@ import { type Readiness, unknownChecks } from './probes.ts';
 import { build } from '../platform/config/version.ts';
 
 /** What the probe and metrics port reports: this process, or all that it has started. */
-export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
+export type OperationsSource = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
 
 export type Operations = {
   url: string;
-  tell(told: Told): void;
+  setSource(source: OperationsSource): void;
   stop(): Promise<void>;
 };
 
 /** Before the database is open. */
-const opening: Told = {
+const opening: OperationsSource = {
   readiness: async () => ({ status: 'not_ready', ...build, checks: unknownChecks }),
   metrics: async () => exposition(readMetrics()),
 };
@@ -25,12 +25,12 @@ const noSniff = { 'x-content-type-options': 'nosniff' };
 /** Answers probes and metrics on a separate port, which no proxy exposes to clients. */
 export async function startOperations(
   { host, port }: { host: string; port: number },
-  told: Told = opening,
+  source: OperationsSource = opening,
 ): Promise<Operations> {
-  let current = told;
-  isOpening.set(told === opening ? 1 : 0);
+  let current = source;
+  isOpening.set(source === opening ? 1 : 0);
   // Until the database answers, it counts as down; a process that fails now has reported it.
-  if (told === opening) databaseUp.set(0);
+  if (source === opening) databaseUp.set(0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {
@@ -63,7 +63,7 @@ export async function startOperations(
   const { address, family, port: taken } = server.address() as { address: string; family: string; port: number };
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
-    tell(other) {
+    setSource(other) {
       current = other;
       isOpening.set(0);
     },

@@ -8,7 +8,7 @@ import { secretFingerprint } from '../platform/crypto/secrets.ts';
 import { type Settings, SettingsError } from '../platform/config/settings.ts';
 
 const undefinedTable = '42P01';
-const known = statement('service_secret.known')`select fingerprint from service_secret`;
+const lastSecret = statement('service_secret.known')`select fingerprint from service_secret`;
 const put = statement('service_secret.put')`
   insert into service_secret as s (fingerprint, since) values ($1, $2)
   on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since
@@ -26,7 +26,7 @@ export async function isSecretOf(db: Database, secret: string): Promise<boolean>
 }
 
 async function lastUsed(db: Database): Promise<string | undefined> {
-  return (await db.query<{ fingerprint: string }>(known))[0]?.fingerprint;
+  return (await db.query<{ fingerprint: string }>(lastSecret))[0]?.fingerprint;
 }
 
 /**

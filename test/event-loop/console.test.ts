@@ -2,7 +2,7 @@
 // Process: own. Measures how long the process does not answer.
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { openCase } from '../../src/governance/subject-requests/subject-requests.ts';
+import { openRequest } from '../../src/governance/subject-requests/subject-requests.ts';
 import { Form } from '../../src/web/console/kit/form.ts';
 import type { ConsoleRoute } from '../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
@@ -148,11 +148,11 @@ for (let i = 0; i < 6; i++) {
 await service.withUnitOfWork(async (work) => {
   for (let i = 0; i < 3; i++) {
     await createTeam(work, org.id, { ref: `T-${i}`, name: `Team ${i}` });
-    await orderRun(work, org.id, { runId: app.random.uuid(), rehearsal: true, actor: 'operator' });
+    await orderRun(work, org.id, { runId: app.random.uuid(), isDryRun: true, actor: 'operator' });
     const hold = { learnerId: null, reason: 'Audit', actor: 'operator', endsAt: null };
     await placeHold(work, org.id, { holdId: app.random.uuid(), ...hold });
     const opened = { kind: 'access', learnerId: null, about: 'Ana', note: null, actor: 'operator' } as const;
-    await openCase(work, org.id, { caseId: app.random.uuid(), receivedAt: new Date(work.nowMs), ...opened });
+    await openRequest(work, org.id, { caseId: app.random.uuid(), receivedAt: new Date(work.nowMs), ...opened });
   }
 });
 const owner = await cookieOf();

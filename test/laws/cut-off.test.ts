@@ -235,7 +235,7 @@ suite('cut off in the middle of a race', () => {
       );
       await inFeed(org.id, (work) => setPolicy(work, org.id, { months, automatic: false, ...by }));
       const runId = await inFeed(org.id, (work) =>
-        orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }),
+        orderRun(work, org.id, { runId: work.uuid(), isDryRun: false, ...by }),
       );
       const hold = { holdId: app.random.uuid(), learnerId: held!, reason: 'Claim', endsAt: null, ...by };
       return {

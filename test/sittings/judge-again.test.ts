@@ -27,7 +27,7 @@ suite('a result whose level a person sets has its domains at that level', async 
     const placement = placementsOf('digital').get(level)!;
     const made = await prepareReplacement(service.app, org.id, id, placement, 'Seen in class');
     assert.ok(typeof made === 'object');
-    const decision = { actor: 'operator', reason: 'Seen in class', answer: null, seen: null };
+    const decision = { actor: 'operator', reason: 'Seen in class', answer: null, version: null };
     assert.equal(await service.withUnitOfWork((work) => recordAgain(work, org.id, made, decision)), null);
     return made.to.assessment_id;
   }

@@ -12,7 +12,7 @@ import { OtherFolder, refuseEarlierHistory } from '../../../src/governance/offbo
 import { resumeOrganisation, suspendOrganisation } from '../../../src/governance/offboarding/suspend.ts';
 import { findOrganisation } from '../../../src/organisations/organisations.ts';
 import { findDeletion, recordExport } from '../../../src/organisations/suspension.ts';
-import { knownLineage } from '../../../src/governance/restore/lineage.ts';
+import { findLineage } from '../../../src/governance/restore/lineage.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
 import { type Call, type Command, type Output, command, Failure, Misuse } from '../../kit/command.ts';
 import { proveWritable, writeWhole } from '../../kit/in-place.ts';
@@ -37,7 +37,7 @@ function failed(error: unknown): never {
 async function writeExport(call: Call<{ out: string }> & Inside) {
   const { app, organisation, signal } = call;
   await refuseDeletion(app.db, organisation.public_id);
-  const lineage = await knownLineage(app.db);
+  const lineage = await findLineage(app.db);
   const since = lineage === undefined || lineage.restores === 0 ? null : lineage.since;
   await refuseEarlierHistory(call.options.out, since).catch(failed);
   await call.note(`${organisation.public_id} begun`);

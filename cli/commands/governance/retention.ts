@@ -14,7 +14,7 @@ function tallyOf(run: Run): Output {
     return { kind, months: run.months[kind], learners, items, held };
   });
   return {
-    json: { run_id: run.run_id, rehearsal: run.rehearsal, stopped_by: run.stopped_by, data },
+    json: { run_id: run.run_id, dry_run: run.dry_run, stopped_by: run.stopped_by, data },
     text: tableOf(data, [
       ['Kind', (row) => kinds[row.kind].label],
       ['Months', (row) => row.months ?? 'for ever'],
@@ -28,16 +28,16 @@ function tallyOf(run: Run): Output {
 /** A run that was stopped has ended, but its exit code is 1. */
 function endOf(run: Run): Output {
   const { json, text } = tallyOf(run);
-  const { stopped_by: by, rehearsal } = run;
+  const { stopped_by: by, dry_run } = run;
   if (by === null) return { json, text };
-  const why = `It was stopped by ${by}: this is what was ${rehearsal ? 'counted' : 'deleted'} until then. Order it again with ars retention ${rehearsal ? 'preview' : 'run'}.`;
+  const why = `It was stopped by ${by}: this is what was ${dry_run ? 'counted' : 'deleted'} until then. Order it again with ars retention ${dry_run ? 'preview' : 'run'}.`;
   return { json, text: `${text}\n${why}`, exitCode: 1 };
 }
 
 /** Orders a run and carries it out, together with the service. */
-async function runToItsEnd(call: Call<unknown> & Inside, rehearsal: boolean): Promise<Output> {
+async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Promise<Output> {
   const { app, organisationId, signal } = call;
-  const order = { runId: app.random.uuid(), rehearsal, actor: operator };
+  const order = { runId: app.random.uuid(), isDryRun, actor: operator };
   const { runId } = await call.act({ of: 'runId' }, async (work) => ({
     runId: await orderRun(work, organisationId, order),
   }));
@@ -127,12 +127,12 @@ export const commands: Command[] = [
     options: { limit: limit(20, 1000) },
     run: async ({ app, organisationId, options }) => {
       const data = (await retentionRuns.list(app.db, organisationId, options.limit)).map((run) => ({
-        ...pick(run, 'run_id', 'rehearsal', 'created_at', 'created_by', 'finished_at', 'stopped_by'),
+        ...pick(run, 'run_id', 'dry_run', 'created_at', 'created_by', 'finished_at', 'stopped_by'),
         done: Math.floor(100 * shareDone(run)) / 100,
       }));
       return listOf(data, [
         'run_id',
-        ['what', (run) => (run.rehearsal ? 'preview' : 'run')],
+        ['what', (run) => (run.dry_run ? 'preview' : 'run')],
         'created_at',
         ['by', 'created_by'],
         ['done', (run) => `${Math.floor(100 * run.done)} %`],

@@ -1,12 +1,12 @@
-import type { CaseStep } from '../../../src/governance/subject-requests/subject-requests.ts';
+import type { RequestStep } from '../../../src/governance/subject-requests/subject-requests.ts';
 import {
-  caseKinds,
-  findCase,
-  listCases,
+  requestKinds,
+  findRequest,
+  listRequests,
   listEntries,
-  openCase,
+  openRequest,
   outcomes,
-  takeStep,
+  addEntry,
 } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
@@ -19,7 +19,7 @@ import { listOf } from '../../kit/table.ts';
 const text = or(line('NOTE', limits.reasonChars), null);
 const requiredNote = { text: required(text) };
 
-const kinds = Object.keys(caseKinds) as (keyof typeof caseKinds)[];
+const kinds = Object.keys(requestKinds) as (keyof typeof requestKinds)[];
 const ends = Object.keys(outcomes) as (keyof typeof outcomes)[];
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
@@ -28,7 +28,7 @@ function stepCommand<O extends Options>(
   name: string,
   summary: string,
   options: O,
-  stepOf: (options: Values<O>) => CaseStep,
+  stepOf: (options: Values<O>) => RequestStep,
 ): Command {
   return organisationCommand({
     name: `case ${name}`,
@@ -39,7 +39,7 @@ function stepCommand<O extends Options>(
       const caseId = positionals[0]!.toLowerCase();
       const step = stepOf(call.options);
       await act(caseId, async (work) => {
-        const done = isUuid(caseId) && (await takeStep(work, organisationId, caseId, { ...step, actor: operator }));
+        const done = isUuid(caseId) && (await addEntry(work, organisationId, caseId, { ...step, actor: operator }));
         if (!done) throw missing('case in which this can be done', caseId);
       });
       return { json: { case_id: caseId, step: step.kind }, text: 'It is kept.' };
@@ -70,8 +70,8 @@ export const commands: Command[] = [
       if (receivedAt.getTime() > app.clock.nowMs()) throw new Misuse('--received must not be in the future');
       const request = { caseId: app.random.uuid(), kind, learnerId, about, receivedAt, note, actor: operator };
       const found = await act(request.caseId, async (work) => {
-        await openCase(work, organisationId, request).catch(orMissing('learner', learnerId ?? ''));
-        return (await findCase(work.tx, organisationId, request.caseId))!;
+        await openRequest(work, organisationId, request).catch(orMissing('learner', learnerId ?? ''));
+        return (await findRequest(work.tx, organisationId, request.caseId))!;
       });
       return {
         json: { case_id: found.case_id, due_at: found.due_at },
@@ -84,7 +84,7 @@ export const commands: Command[] = [
     summary: 'List cases: open ones by when they are due',
     options: { state: or(word(['open', 'closed']), 'open' as const) },
     run: async ({ app, organisationId, note, options: { state } }) => {
-      const rows = await allOf((from, limit) => listCases(app.db, organisationId, { state, from, limit }));
+      const rows = await allOf((from, limit) => listRequests(app.db, organisationId, { state, from, limit }));
       await note(state);
       return listOf(rows, [
         ['Case', 'case_id'],
@@ -101,7 +101,7 @@ export const commands: Command[] = [
     summary: 'Show a case with what was done in it',
     takes: 'CASE_ID',
     run: async ({ app, organisationId, note, positionals }) => {
-      const found = await foundById('case', positionals[0]!, (id) => findCase(app.db, organisationId, id));
+      const found = await foundById('case', positionals[0]!, (id) => findRequest(app.db, organisationId, id));
       const { case_id: caseId } = found;
       const entries = await listEntries(app.db, organisationId, caseId);
       await note(caseId);
@@ -109,7 +109,7 @@ export const commands: Command[] = [
       return {
         json: { ...found, entries },
         text: [
-          `${caseKinds[kind]}; due ${dayOf(due_at)}${outcome === null ? '' : `; closed: ${outcomes[outcome]}`}`,
+          `${requestKinds[kind]}; due ${dayOf(due_at)}${outcome === null ? '' : `; closed: ${outcomes[outcome]}`}`,
           ...entries.map((one) => `${one.at.toISOString()}  ${one.kind}  ${one.text ?? ''}`.trimEnd()),
         ].join('\n'),
       };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../../../src/platform/time/clock.ts';
 import { discardEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
-import { type Outcome, type Setup, conform } from '../../../src/sandbox/conformance/conform.ts';
+import { type ScenarioOutcome, type Setup, conform } from '../../../src/sandbox/conformance/conform.ts';
 import { scenarios } from '../../../src/sandbox/conformance/scenarios.ts';
 import type { Held, Runner } from '../../../src/sandbox/conformance/trial.ts';
 import { startService } from '../../../src/main.ts';
@@ -87,7 +87,7 @@ const options = {
 
 const marks = { passed: 'right ', failed: 'WRONG ', not_played: '  -   ' } as const;
 
-function lines({ name, summary, outcome, because, faults }: Outcome): string {
+function lines({ name, summary, outcome, because, faults }: ScenarioOutcome): string {
   const head = `${marks[outcome]}  ${name.padEnd(16)}  ${summary}`;
   const why = because === null ? [] : [`          not played: ${because}`];
   const found = faults.flatMap(({ sentence, ids }) => [
@@ -160,7 +160,7 @@ async function run(call: Call<Values<typeof options>>) {
         only,
         patienceMs: call.options.patience * 1000,
         signal: call.signal,
-        tell: (outcome) => say(lines(outcome)),
+        onOutcome: (outcome) => say(lines(outcome)),
       });
       const wrong = outcomes.filter(({ outcome }) => outcome === 'failed');
       const isWhole = !call.signal.aborted;

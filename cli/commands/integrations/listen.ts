@@ -200,7 +200,7 @@ async function listenAtService({ options, signal }: Listening, session: Session)
       // Keeps the service's signature, unless the developer has set a secret.
       const sent =
         options.secret === undefined
-          ? session.forwarder.pass(id, headers, body)
+          ? session.forwarder.post(id, headers, body)
           : session.forwarder.forward(options.secret, id, body);
       session.note(event, await sent);
       forwarded += 1;

@@ -115,7 +115,7 @@ export const commands: Command[] = [
     options: { note: or(line('N', limits.reasonChars), null), answer },
     prepare: assessmentId,
     run: async ({ organisationId, act, prepared: id, options }) => {
-      const decision = { actor: operator, reason: options.note, answer: options.answer, seen: null };
+      const decision = { actor: operator, reason: options.note, answer: options.answer, version: null };
       await act(id, async (work) => orFail(await confirmResult(work, organisationId, id, decision), id));
       return { json: { assessment_id: id, outcome: 'confirmed' }, text: `${id} is confirmed.` };
     },
@@ -138,7 +138,7 @@ export const commands: Command[] = [
         if (made === 'gone') throw gone(id);
         if (made === 'same') throw new Failure(`${id} is at ${level} already: nothing was changed.`);
         const to = made.to.assessment_id;
-        const decision = { actor: operator, reason: why, answer: options.answer, seen: null };
+        const decision = { actor: operator, reason: why, answer: options.answer, version: null };
         try {
           await act(to, async (work) => orFail(await recordAgain(work, organisationId, made, decision), id));
         } catch (error) {
@@ -159,7 +159,7 @@ export const commands: Command[] = [
     options: { reason, answer },
     prepare: assessmentId,
     run: async ({ organisationId, act, prepared: id, options }) => {
-      const decision = { actor: operator, reason: options.reason, answer: options.answer, seen: null };
+      const decision = { actor: operator, reason: options.reason, answer: options.answer, version: null };
       await act(id, async (work) => orFail(await withdrawReviewed(work, organisationId, id, decision), id));
       return { json: { assessment_id: id, status: 'deleted' }, text: `${id} is withdrawn.` };
     },

@@ -39,8 +39,8 @@ async function serve({ signal, json }: Call<unknown>, role: Role, settings: Sett
     const reached = () => (isOne ? sendSupervisor('reached') : databaseUp.set(1));
     const opened = await openUnlessStopped(settings, signal, reached);
     if (opened !== null) {
-      const { app, told: state, stop } = await startService(opened, role, { operations, gathered: isOne });
-      if (isOne) answerSupervisor(state);
+      const { app, source, stop } = await startService(opened, role, { operations, gathered: isOne });
+      if (isOne) answerSupervisor(source);
       else if (!json && role !== 'worker') terminal().errors.write(`Answering at ${app.settings.baseUrl}\n`);
       if (role !== 'worker') void warmUpSoon(app, signal);
       if (!signal.aborted) await once(signal, 'abort');

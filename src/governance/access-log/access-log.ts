@@ -28,7 +28,7 @@ const insert = statement('lookup.insert')`
 const page = statement('lookup.page')`
   select at, user_id, page from lookup
    where organisation_id = $1 and learner_id = $2 and at < $3 order by at desc, user_id, page limit $4`;
-const pass = statement('lookup.pass')`
+const move = statement('lookup.pass')`
   with gone as (
     delete from lookup where organisation_id = $1 and learner_id = $2 returning at, user_id, page)
   insert into lookup (organisation_id, learner_id, at, user_id, page)
@@ -36,9 +36,9 @@ const pass = statement('lookup.pass')`
 const prune = statement('lookup.prune')`
   delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`;
 
-const opened = new WeakMap<Database, (lookup: AccessLogEntry) => Promise<void>>();
+const opened = new WeakMap<Database, (entry: AccessLogEntry) => Promise<void>>();
 
-export function recordAccess(db: Database, lookup: AccessLogEntry): Promise<void> {
+export function recordAccess(db: Database, entry: AccessLogEntry): Promise<void> {
   let note = opened.get(db);
   if (note === undefined) {
     const connection = db.dedicated({ synchronousCommit: false });
@@ -55,7 +55,7 @@ export function recordAccess(db: Database, lookup: AccessLogEntry): Promise<void
     }, 500);
     opened.set(db, note);
   }
-  return note(lookup);
+  return note(entry);
 }
 
 export function readAccessLog(
@@ -69,7 +69,7 @@ export function readAccessLog(
 
 /** A merge moves the access log with the learner. */
 export async function moveAccessLog(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(pass, [organisationId, from, to]);
+  await tx.query(move, [organisationId, from, to]);
 }
 
 /** Rows of learners under a legal hold stay. */

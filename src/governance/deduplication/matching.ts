@@ -88,16 +88,16 @@ const alikeBy = (column: 'name_key' | 'ref_key') =>
      select * from learner l where l.organisation_id = $1 and l.${column} = f.key order by l.learner_id limit ${maxAlike}) m
    cross join lateral ${resultsOf('m.learner_id')} r
    order by f.key, m.learner_id`;
-const lookedTo = (column: 'name_key' | 'ref_key') =>
+const lastRead = (column: 'name_key' | 'ref_key') =>
   statement(`matching.looked_to_${column}`)`
   select ${column} as key from learner where organisation_id = $1 and ${column} > $2
    order by ${column} offset $3::int4 - 1 limit 1`;
 const alike = {
-  name: { page: alikeBy('name_key'), end: lookedTo('name_key') },
-  reference: { page: alikeBy('ref_key'), end: lookedTo('ref_key') },
+  name: { page: alikeBy('name_key'), end: lastRead('name_key') },
+  reference: { page: alikeBy('ref_key'), end: lastRead('ref_key') },
 };
 /** Learners that one page reads. */
-const maxLooked = 200_000;
+const maxLearnersRead = 200_000;
 const distinctAmong = statement('matching.distinct_among')`
   select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)`;
 
@@ -110,11 +110,11 @@ export async function listAlike(
   tx: Tx,
   organisationId: number,
   by: AlikeBy,
-  { after, limit, looked = maxLooked }: { after: number | null; limit: number; looked?: number },
+  { after, limit, maxRead = maxLearnersRead }: { after: number | null; limit: number; maxRead?: number },
 ): Promise<{ groups: AlikeRow[][]; last: number | null }> {
   const { page, end } = alike[by];
   const from = after ?? -1;
-  const rows = await tx.query<AlikeRow>(page, [organisationId, from, limit + 1, looked]);
+  const rows = await tx.query<AlikeRow>(page, [organisationId, from, limit + 1, maxRead]);
   const ids = rows.map((row) => row.learner_id);
   const pairs = await tx.query<{ learner_id: string; other_id: string }>(distinctAmong, [organisationId, ids]);
   const distinct = new Set(pairs.map((pair) => `${pair.learner_id} ${pair.other_id}`));
@@ -126,7 +126,7 @@ export async function listAlike(
     ),
   );
   const further = async () => {
-    const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, looked]);
+    const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, maxRead]);
     if (stop === undefined) return null;
     // The last key that was read may have more learners than were read.
     return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
@@ -144,7 +144,7 @@ const insertDistinct = statement('matching.insert_distinct')`
    where a.organisation_id = $1 and a.learner_id = $2 and a.full_name <> '' and a.learner_id <> b.learner_id
   on conflict (organisation_id, learner_id, other_id) do update set at = learner_distinct.at
   returning learner_id`;
-const passDistinctPairs = statement('matching.pass_distinct')`
+const moveDistinctPairs = statement('matching.pass_distinct')`
   with gone as (
     delete from learner_distinct where organisation_id = $1 and (learner_id = $2 or other_id = $2)
     returning case when learner_id = $2 then other_id else learner_id end as other, at, actor)
@@ -167,6 +167,6 @@ export async function keepApart(
   return rows.length > 0;
 }
 
-export async function passDistinct(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(passDistinctPairs, [organisationId, from, to]);
+export async function moveDistinct(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(moveDistinctPairs, [organisationId, from, to]);
 }

@@ -1,6 +1,6 @@
 import { transferResults, transferReviews, replaceLearnerJson } from '../../records/results/results.ts';
 import { learnerJson } from '../../records/results/body.ts';
-import { passCases } from '../subject-requests/subject-requests.ts';
+import { moveRequests } from '../subject-requests/subject-requests.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
@@ -8,7 +8,7 @@ import { emitGroupsUpdated } from '../../feed/events/emit.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { joinGroupsOf } from '../../organisations/groups/members.ts';
-import { holdOn, passHolds } from '../legal-holds/holds.ts';
+import { holdOn, moveHolds } from '../legal-holds/holds.ts';
 import { lockInvitationsOf, reassignInvitations } from '../../sittings/invitations/invitations.ts';
 import { cancelEmailsTo } from '../../sittings/invitations/email-templates.ts';
 import {
@@ -22,7 +22,7 @@ import { moveAccessLog } from '../access-log/access-log.ts';
 import { isNameOf } from '../../platform/validation/personal-data.ts';
 import { lockOpenSittings, reassignSittings } from '../../sittings/sittings.ts';
 import { forgetLearners } from '../erasure/forget.ts';
-import { passDistinct } from './matching.ts';
+import { moveDistinct } from './matching.ts';
 
 /** The message is a sentence for the person who asked. */
 export class MergeRefused extends Error {}
@@ -96,9 +96,9 @@ export async function mergeLearners(
   const sittings = await reassignSittings(tx, organisationId, from, into);
   const results = await transferResults(work, feed, from, into);
   await transferReviews(tx, organisationId, from, into);
-  await passDistinct(tx, organisationId, from, into);
-  await passHolds(tx, organisationId, from, into);
-  await passCases(tx, organisationId, from, into);
+  await moveDistinct(tx, organisationId, from, into);
+  await moveHolds(tx, organisationId, from, into);
+  await moveRequests(tx, organisationId, from, into);
   await moveAccessLog(tx, organisationId, from, into);
   const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
   await transferAliases(tx, organisationId, from, into);

@@ -1,6 +1,6 @@
 import { removeContent } from '../../records/results/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../../records/results/results.ts';
-import { forgetCases } from '../subject-requests/subject-requests.ts';
+import { forgetRequests } from '../subject-requests/subject-requests.ts';
 import { lockErasures } from '../../platform/db/locks.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { cancelEvents } from '../../feed/events/cancel.ts';
@@ -70,7 +70,7 @@ export async function eraseLearner(
   await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
   await forgetHolds(tx, organisationId, learnerId);
-  await forgetCases(tx, organisationId, learnerId);
+  await forgetRequests(tx, organisationId, learnerId);
   await forgetCreditReasons(
     tx,
     organisationId,

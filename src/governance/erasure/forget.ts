@@ -65,7 +65,7 @@ async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerI
     held ||
     (await findOpenInvitations(tx, organisationId, [learnerId], new Date(work.nowMs))).length > 0 ||
     (await hasOpenSitting(tx, organisationId, learnerId));
-  if (awaited) await scheduleRemovalCheck(tx, organisationId, learnerId, new Date(work.nowMs + limits.leavingLookMs));
+  if (awaited) await scheduleRemovalCheck(tx, organisationId, learnerId, new Date(work.nowMs + limits.forgetLookMs));
   else await forgetLearners(work, feed, [learnerId]);
   return !awaited;
 }

@@ -56,7 +56,7 @@ const list = statement('hold.list')`
 const forget = statement('hold.forget')`
   update legal_hold set reason = '' where organisation_id = $1 and learner_id = $2 and reason <> ''`;
 
-const pass = statement('hold.pass')`
+const move = statement('hold.pass')`
   update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
 /**
@@ -68,19 +68,19 @@ const pass = statement('hold.pass')`
 export async function placeHold(
   work: UnitOfWork,
   organisationId: number,
-  given: { holdId: string; learnerId: string | null; reason: string; actor: string; endsAt: Date | null },
+  options: { holdId: string; learnerId: string | null; reason: string; actor: string; endsAt: Date | null },
 ): Promise<string | null> {
   await lockFeed(work, organisationId);
   const learnerId =
-    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
+    options.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, options.learnerId);
   await work.tx.query(insert, [
     organisationId,
-    given.holdId,
+    options.holdId,
     learnerId,
-    given.reason,
+    options.reason,
     new Date(work.nowMs),
-    given.actor,
-    given.endsAt,
+    options.actor,
+    options.endsAt,
   ]);
   return learnerId;
 }
@@ -139,8 +139,8 @@ export function listHolds(
 }
 
 /** A merge moves the holds to the survivor. */
-export async function passHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(pass, [organisationId, from, to]);
+export async function moveHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(move, [organisationId, from, to]);
 }
 
 export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {

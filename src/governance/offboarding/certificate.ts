@@ -68,7 +68,7 @@ const nouns: Record<string, string> = {
 
 export function certificateText(certificate: Certificate): string {
   const { deleted, export: exported, audit_log_ended: end } = certificate;
-  const known = Object.entries(nouns).map(([table, noun]) => `  ${String(deleted[table] ?? 0).padStart(12)}  ${noun}`);
+  const rows = Object.entries(nouns).map(([table, noun]) => `  ${String(deleted[table] ?? 0).padStart(12)}  ${noun}`);
   const others = Object.entries(deleted)
     .filter(([table]) => !Object.hasOwn(nouns, table))
     .reduce((sum, [, count]) => sum + count, 0);
@@ -82,7 +82,7 @@ export function certificateText(certificate: Certificate): string {
     `By:            ${certificate.deleted_by}`,
     '',
     'Everything that the service held of this organisation has been deleted:',
-    ...known,
+    ...rows,
     `  ${String(others).padStart(12)}  rows of other tables, its sandbox included`,
     '',
     exported === null

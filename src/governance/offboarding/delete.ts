@@ -151,8 +151,8 @@ export async function deleteOrganisation(
     const now = (await findOrganisation(work.tx, organisation.public_id)) ?? organisation;
     if (now.suspended_at === null) return 'open';
     if ((await holdOn(work.tx, id, null, new Date(work.nowMs))) !== undefined) return 'held';
-    const goesOn = (await findDeletion(work.tx, organisation.public_id)) !== undefined;
-    if (!goesOn && by.withoutExport !== true) {
+    const hasBegun = (await findDeletion(work.tx, organisation.public_id)) !== undefined;
+    if (!hasBegun && by.withoutExport !== true) {
       const isWhole = await isReturnedWhole(work.tx, id);
       if (isWhole === null) return 'unexported';
       if (!isWhole) return 'outdated';

@@ -43,23 +43,23 @@ async function* rowsOf(app: App, organisationId: number, table: OwnTable): Async
   const rest = table.key.slice(1);
   const columns = Object.keys(table.columns).filter((column) => isReturned(column, table.columns[column]!));
   const order = rest.map((column) => `t."${column}"`).join(', ');
-  const places = rest.map((column, i) => `$${i + 2}::text::${table.columns[column]!}`).join(', ');
+  const cursor = rest.map((column, i) => `$${i + 2}::text::${table.columns[column]!}`).join(', ');
   const picked = [
     ...columns.map((column) => `t."${column}"`),
     ...rest.map((column, i) => `t."${column}"::text as "key ${i}"`),
   ].join(', ');
-  const where = rest.length === 0 ? '' : ` and ($2::text is null or (${order}) > (${places}))`;
+  const where = rest.length === 0 ? '' : ` and ($2::text is null or (${order}) > (${cursor}))`;
   const end = rest.length === 0 ? '' : ` order by ${order} limit ${pageSize}`;
   const page = `select ${picked} from "${table.name}" t where t.organisation_id = $1${where}${end}`;
   let last: (string | null)[] = rest.map(() => null);
   for (;;) {
-    const rows = await app.db.query<{ row: Row; place: string[] }>(
-      `select to_jsonb(p) - $${rest.length + 2}::text[] as row, array[${rest.map((_, i) => `p."key ${i}"`).join(', ')}]::text[] as place from (${page}) p`,
+    const rows = await app.db.query<{ row: Row; key: string[] }>(
+      `select to_jsonb(p) - $${rest.length + 2}::text[] as row, array[${rest.map((_, i) => `p."key ${i}"`).join(', ')}]::text[] as key from (${page}) p`,
       [organisationId, ...last, rest.map((_, i) => `key ${i}`)],
     );
     for (const { row } of rows) yield shown(table.name, row);
     if (rest.length === 0 || rows.length < pageSize) return;
-    last = rows.at(-1)!.place;
+    last = rows.at(-1)!.key;
   }
 }
 

@@ -67,12 +67,12 @@ export async function refuseEarlierHistory(folder: string, restoredAt: Date | nu
  */
 export async function refuseOthers(folder: string, publicId: string, files: string[]): Promise<void> {
   const locks = lockNames('organisation.lock');
-  const known = new Set([...withPart([...files, 'manifest.json']), ...locks]);
+  const expected = new Set([...withPart([...files, 'manifest.json']), ...locks]);
   const entries = await entriesOf(folder);
   const isEvidence = (entry: Dirent) => entry.name === 'evidence' && entry.isDirectory();
   const evidence = entries.some(isEvidence) ? await entriesOf(join(folder, 'evidence')) : [];
   const foreign = [
-    ...entries.filter((entry) => !isEvidence(entry) && !(entry.isFile() && known.has(entry.name))),
+    ...entries.filter((entry) => !isEvidence(entry) && !(entry.isFile() && expected.has(entry.name))),
     ...evidence.filter(
       (entry) => !(entry.isFile() && (readEvidenceName(entry.name) !== null || insideEvidence.has(entry.name))),
     ),

@@ -16,7 +16,7 @@ import { findOrganisation, type Organisation } from '../../organisations/organis
 import { listDeletions } from '../../organisations/suspension.ts';
 import { SettingsError } from '../../platform/config/settings.ts';
 import { eraseLearner, isErased } from '../erasure/erase.ts';
-import { keepErased, knownLineage, type Lineage, takeUpRestore } from './lineage.ts';
+import { keepErased, findLineage, type Lineage, takeUpRestore } from './lineage.ts';
 
 /** Learners in one statement. */
 const atOnce = 1000;
@@ -33,7 +33,7 @@ export async function applyErasures(app: App): Promise<number> {
   const { erasuresFile: path } = app.settings;
   if (path === null) return 0;
   // Read before the list: a restore that is found later needs another pass.
-  const lineage = await knownLineage(app.db);
+  const lineage = await findLineage(app.db);
   const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
   const listed = await readErasures(path);
   if (listed === null) {
@@ -45,9 +45,9 @@ export async function applyErasures(app: App): Promise<number> {
       throw new SettingsError(`ARS_ERASURES_FILE must stand in a folder that can be written to (${error.code}).`);
     });
   } else await proveWritable(path);
-  const known = new Set((listed ?? []).map(keyOf));
+  const listedKeys = new Set((listed ?? []).map(keyOf));
   const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
-  const missing = done.filter((one) => !known.has(keyOf(one)));
+  const missing = done.filter((one) => !listedKeys.has(keyOf(one)));
   if (missing.length > 0 || listed === null)
     await withUnitOfWork(app, null, async ({ tx }) => {
       await lockErasures(tx);
@@ -84,7 +84,7 @@ export async function applyErasures(app: App): Promise<number> {
  * list.
  */
 export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
-  const lineage = await knownLineage(tx);
+  const lineage = await findLineage(tx);
   const applied = app.settings.erasuresFile === null ? isErasedByAny(lineage) : isErasedBy(app, lineage);
   return (app.restored.pending = app.restored.older || !applied);
 }
@@ -137,10 +137,10 @@ async function eraseAgain(
   ids: readonly string[],
   restoredAt: Date | null,
 ): Promise<{ found: number; erased: number }> {
-  let [known, erased] = [0, 0];
+  let [total, erased] = [0, 0];
   for (let from = 0; from < ids.length; from += atOnce) {
     const found = await findLearnersByIds(app.db, organisationId, ids.slice(from, from + atOnce));
-    known += found.length;
+    total += found.length;
     for (const learner of found) {
       if (isErased(learner)) continue;
       const done = await withUnitOfWork(app, feedQueue(organisationId), (work) =>
@@ -153,7 +153,7 @@ async function eraseAgain(
       if (done !== null) erased++;
     }
   }
-  return { found: known, erased };
+  return { found: total, erased };
 }
 
 /**

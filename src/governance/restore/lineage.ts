@@ -24,7 +24,7 @@ const workers = `
   select n.groupid::text as node, r.result as identity
     from run_command_on_workers($$${identityHere}$$) r join pg_dist_node n using (nodename, nodeport) where r.success`;
 
-const known = statement('lineage.known')`select identity, restores, since, erased_through, mark, nodes from lineage`;
+const stored = statement('lineage.known')`select identity, restores, since, erased_through, mark, nodes from lineage`;
 const lock = statement('lineage.lock')`select pg_advisory_xact_lock(${advisoryLocks.lineage})`;
 const keep = statement('lineage.keep')`
   insert into lineage (identity, restores, since, mark, nodes) values ($1, $2, $3, $4, $5::jsonb)
@@ -54,8 +54,8 @@ async function identityOf(db: Database): Promise<Identity> {
   return { identity: rows[0]?.identity ?? '', nodes: Object.fromEntries(nodes.map((one) => [one.node, one.identity])) };
 }
 
-export async function knownLineage(tx: Tx): Promise<Lineage | undefined> {
-  return (await tx.query<Lineage>(known))[0];
+export async function findLineage(tx: Tx): Promise<Lineage | undefined> {
+  return (await tx.query<Lineage>(stored))[0];
 }
 
 /** Whether the database or a worker was replaced. A worker that was added or removed is no restore. */
@@ -72,7 +72,7 @@ const isKnown = (before: Identity, now: Identity): boolean =>
  * Whether the database forgot a restore that this process has seen: a server that was replaced answers again, with its
  * own unchanged identity.
  */
-const hasGoneBack = (knownSince: Date | null, { since }: Lineage): boolean => knownSince !== null && since < knownSince;
+const hasGoneBack = (lastSince: Date | null, { since }: Lineage): boolean => lastSince !== null && since < lastSince;
 
 /**
  * Checks whether the database was restored since it last served. If so, its feeds begin again (docs/decisions/0014).
@@ -89,7 +89,7 @@ export async function takeUpRestore(
   shownMs = 0,
 ): Promise<number | null> {
   const now = await identityOf(app.db);
-  const before = await knownLineage(app.db);
+  const before = await findLineage(app.db);
   const { since } = app.restored;
   if (by === null && before !== undefined && isKnown(before, now) && !hasGoneBack(since, before)) {
     app.restored.since = before.since;
@@ -97,7 +97,7 @@ export async function takeUpRestore(
   }
   const begun = await withUnitOfWork(app, null, (work) => takeUp(work, now, since, by, mark, shownMs));
   if (begun !== null) {
-    app.restored.since = (await knownLineage(app.db))?.since ?? null;
+    app.restored.since = (await findLineage(app.db))?.since ?? null;
     app.log.error('database.restored', { organisations: begun, declared: by !== null });
   }
   return begun;
@@ -106,15 +106,15 @@ export async function takeUpRestore(
 async function takeUp(
   work: UnitOfWork,
   now: Identity,
-  knownSince: Date | null,
+  lastSince: Date | null,
   by: string | null,
   mark: string | null,
   shownMs: number,
 ): Promise<number | null> {
   await work.tx.query(lock);
-  const before = await knownLineage(work.tx);
+  const before = await findLineage(work.tx);
   const declared = by !== null && (mark === null || before?.mark !== mark);
-  const restored = declared || (before !== undefined && (isOther(before, now) || hasGoneBack(knownSince, before)));
+  const restored = declared || (before !== undefined && (isOther(before, now) || hasGoneBack(lastSince, before)));
   if (!restored && before !== undefined && isKnown(before, now)) return null;
   const restores = (before?.restores ?? 0) + (restored ? 1 : 0);
   await work.tx.query(keep, [

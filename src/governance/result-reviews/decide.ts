@@ -16,7 +16,7 @@ export type Decision = {
   reason: string | null;
   answer: string | null;
   /** The version that the person saw (`seenOf`); null skips the check. */
-  seen: string | null;
+  version: string | null;
 };
 
 /**
@@ -35,10 +35,10 @@ export function waitingOf(reviews: readonly Review[]): Review | null {
 }
 
 /** A hash of what a person decides on: content, earlier decisions and the learner's request. */
-export function seenOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readonly Review[]): string {
-  const asked = waitingOf(reviews)?.requested_at?.getTime() ?? 0;
+export function versionOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readonly Review[]): string {
+  const requestedMs = waitingOf(reviews)?.requested_at?.getTime() ?? 0;
   const decided = reviews.filter((one) => one.decided_at !== null).length;
-  return hash('sha256', `${decided} ${asked} ${body}`, 'base64url').slice(0, 22);
+  return hash('sha256', `${decided} ${requestedMs} ${body}`, 'base64url').slice(0, 22);
 }
 
 // Tutors do not count, because their teams change which learners they see.
@@ -51,21 +51,21 @@ async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: r
   return (await work.tx.query(another, [organisationId, actor])).length > 0;
 }
 
-export type Case = { feed: Feed; row: StoredAssessment; waiting: Review | null };
+export type OpenReview = { feed: Feed; row: StoredAssessment; waiting: Review | null };
 
 /** Locks the result until the end of the unit of work, and checks the decision. */
-export async function openCase(
+export async function openReview(
   work: UnitOfWork,
   organisationId: number,
   assessmentId: string,
-  { actor, answer, seen }: Decision,
-): Promise<Case | Refusal> {
+  { actor, answer, version }: Decision,
+): Promise<OpenReview | Refusal> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) return 'gone';
   const reviews = await findReviews(work.tx, organisationId, assessmentId);
   const waiting = waitingOf(reviews);
-  if (seen !== null && seen !== seenOf(row, reviews)) return 'changed';
+  if (version !== null && version !== versionOf(row, reviews)) return 'changed';
   if (waiting?.requested_at != null) {
     if (answer === null) return 'unanswered';
     if (await isSamePerson(work, organisationId, reviews, actor)) return 'same_person';
@@ -86,7 +86,7 @@ export async function confirmResult(
   assessmentId: string,
   decision: Decision,
 ): Promise<Refusal | null> {
-  const found = await openCase(work, organisationId, assessmentId, decision);
+  const found = await openReview(work, organisationId, assessmentId, decision);
   if (typeof found === 'string') return found;
   const { feed, row, waiting } = found;
   if (waiting === null) return 'nothing_waits';
@@ -107,7 +107,7 @@ export async function withdrawReviewed(
   assessmentId: string,
   decision: Decision & { reason: string },
 ): Promise<Refusal | null> {
-  const found = await openCase(work, organisationId, assessmentId, decision);
+  const found = await openReview(work, organisationId, assessmentId, decision);
   if (typeof found === 'string') return found;
   const { actor, reason, answer } = decision;
   await decideReview(work, organisationId, assessmentId, { outcome: 'withdrawn', by: actor, answer });

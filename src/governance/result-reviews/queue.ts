@@ -23,7 +23,7 @@ export type Waiting = {
   body: string;
 };
 
-export type Place = { rank: number; openedAt: Date; assessmentId: string };
+export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
 
 /** `why`: the most important reason. `asked`: only reviews that a learner asked for, the earliest deadline first. */
 export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
@@ -65,7 +65,7 @@ const ofTeams = statement('review.queue_of_teams')`
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`;
-const asked = statement('review.asked')`
+const requested = statement('review.asked')`
   select ${shown} from (
     select r.* from review r
      where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
@@ -78,11 +78,11 @@ export async function findWaiting(
   tx: Tx,
   organisationId: number,
   { why, subject, asked: isAsked }: Filter,
-  { visibility, after, limit }: { visibility: Visibility; after: Place | null; limit: number },
+  { visibility, after, limit }: { visibility: Visibility; after: PageToken | null; limit: number },
 ): Promise<Waiting[]> {
   const wanted = subject === null ? subjects : [subject];
   if (isAsked)
-    return tx.query<Waiting>(asked, [
+    return tx.query<Waiting>(requested, [
       organisationId,
       after?.openedAt ?? '-infinity',
       after?.assessmentId ?? nilUuid,

@@ -3,7 +3,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { storeEdition } from '../../records/evidence/evidence.ts';
 import { moveSitting } from '../../sittings/sittings.ts';
 import { withdrawAssessment } from '../erasure/withdraw.ts';
-import { type Decision, openCase, type Refusal } from './decide.ts';
+import { type Decision, openReview, type Refusal } from './decide.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function recordAgain(
   { from, to, edition, atMs }: Replacement,
   decision: Decision & { reason: string },
 ): Promise<Refusal | null> {
-  const found = await openCase(work, organisationId, from.assessment_id, decision);
+  const found = await openReview(work, organisationId, from.assessment_id, decision);
   if (typeof found === 'string') return found;
   const isSame = (['learner_id', 'learner', 'body'] as const).every((name) => found.row[name] === from[name]);
   if (!isSame) return 'changed';

@@ -20,11 +20,11 @@ export function monthAfter(at: Date): Date {
 }
 
 /** `later`: the learner was answered recently, or has asked too often. */
-export function mayAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'waiting' | 'later' {
+export function canAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'waiting' | 'later' {
   if (waitingOf(reviews)?.requested_at != null) return 'waiting';
-  const asked = reviews.filter((one) => one.requested_at !== null);
-  const answeredMs = Math.max(0, ...asked.map((one) => one.decided_at?.getTime() ?? 0));
-  const isOften = asked.length >= limits.reviewRequests || nowMs < answeredMs + limits.reviewAgainMs;
+  const requests = reviews.filter((one) => one.requested_at !== null);
+  const answeredMs = Math.max(0, ...requests.map((one) => one.decided_at?.getTime() ?? 0));
+  const isOften = requests.length >= limits.reviewRequests || nowMs < answeredMs + limits.reviewAgainMs;
   return isOften ? 'later' : 'yes';
 }
 
@@ -46,7 +46,7 @@ export async function askForReview(
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) return false;
   const reviews = await findReviews(work.tx, organisationId, assessmentId);
-  if (mayAsk(reviews, work.nowMs) !== 'yes') return false;
+  if (canAsk(reviews, work.nowMs) !== 'yes') return false;
   const dueAt = monthAfter(new Date(work.nowMs));
   await requestReview(work, organisationId, row, { dueAt, request });
   await writeOfRequest(work, organisationId, assessmentId, dueAt);

@@ -45,15 +45,15 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
 export async function setPolicy(
   work: UnitOfWork,
   organisationId: number,
-  given: { months: Partial<Months>; automatic: boolean | null; actor: string },
+  options: { months: Partial<Months>; automatic: boolean | null; actor: string },
 ): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(write, [
     organisationId,
-    JSON.stringify(given.months),
-    given.automatic,
+    JSON.stringify(options.months),
+    options.automatic,
     new Date(work.nowMs),
-    given.actor,
+    options.actor,
   ]);
 }
 
@@ -69,12 +69,12 @@ export async function claimDay(work: UnitOfWork, organisationId: number): Promis
 
 /** Empty text means for ever. */
 export function readMonths(
-  given: Partial<Record<KindName, string>>,
+  options: Partial<Record<KindName, string>>,
 ): { months: Months } | { faults: Partial<Record<KindName, string>> } {
   const months = defaultMonths();
   const faults: Partial<Record<KindName, string>> = {};
   for (const kind of kindNames) {
-    const text = (given[kind] ?? '').trim();
+    const text = (options[kind] ?? '').trim();
     const value = Number(text);
     if (text === '') months[kind] = null;
     else if (/^\d{1,3}$/.test(text) && value >= minMonths && value <= maxMonths) months[kind] = value;

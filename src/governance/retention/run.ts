@@ -19,7 +19,7 @@ import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
  * Retention deletes what is due; a dry run only counts it. A run goes through all learners, kind by kind. Each step is
  * one transaction that stores its progress, so another process can continue after a crash.
  */
-type Input = { rehearsal: boolean; months: Months };
+type Input = { dry_run: boolean; months: Months };
 type Progress = {
   kind: KindName | null;
   reached: string | null;
@@ -41,12 +41,12 @@ export type Tally = {
 };
 
 /** The actor of automatic runs. */
-export const byItself = 'retention';
+export const automatic = 'retention';
 const reason = 'The time for which it is kept is over';
 /** Learners in one step. */
-const lookedAt = 500;
+const learnersPerStep = 500;
 /** Items that one step deletes, at most about: it holds the feed's lock. */
-const deletedAtOnce = 40;
+const itemsPerStep = 40;
 /** Learners whose IDs a tally lists. */
 const named = 100;
 
@@ -61,18 +61,18 @@ const walks = Object.fromEntries(
 export async function orderRun(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; rehearsal: boolean; actor: string },
+  options: { runId: string; isDryRun: boolean; actor: string },
 ): Promise<string> {
   await lockFeed(work, organisationId);
-  if (!given.rehearsal) {
+  if (!options.isDryRun) {
     const unended = await retentionRuns.unended(work, organisationId);
-    const other = unended.find((run) => !run.rehearsal);
+    const other = unended.find((run) => !run.dry_run);
     if (other !== undefined) return other.run_id;
   }
   const { months } = await readPolicy(work.tx, organisationId);
-  const { runId, rehearsal, actor: by } = given;
+  const { runId, isDryRun, actor: by } = options;
   const progress = { kind: null, reached: null, tally: {}, stopped_by: null };
-  await retentionRuns.order(work, organisationId, { runId, by, input: { rehearsal, months }, progress });
+  await retentionRuns.order(work, organisationId, { runId, by, input: { dry_run: isDryRun, months }, progress });
   return runId;
 }
 
@@ -83,13 +83,13 @@ export async function orderRun(
 export async function orderCounted(
   work: UnitOfWork,
   organisationId: number,
-  given: { runId: string; counted: Run; actor: string },
+  options: { runId: string; counted: Run; actor: string },
 ): Promise<string | null> {
-  const { runId, counted, actor } = given;
+  const { runId, counted, actor } = options;
   await lockFeed(work, organisationId);
   const { months } = await readPolicy(work.tx, organisationId);
   if (kindNames.some((kind) => months[kind] !== counted.months[kind])) return null;
-  return orderRun(work, organisationId, { runId, rehearsal: false, actor });
+  return orderRun(work, organisationId, { runId, isDryRun: false, actor });
 }
 
 /**
@@ -125,7 +125,7 @@ async function carryOut(work: UnitOfWork, run: Run, kind: KindName, learnerId: s
   return old.length;
 }
 
-type Seen = { learner_id: string; due: number; held: boolean };
+type DueLearner = { learner_id: string; due: number; held: boolean };
 
 async function step(work: UnitOfWork, run: Run): Promise<Stepped<Progress>> {
   const { organisation_id: organisationId } = run;
@@ -136,36 +136,36 @@ async function step(work: UnitOfWork, run: Run): Promise<Stepped<Progress>> {
   let isOver = months === null;
   if (months !== null) {
     const before = monthsAfter(run.created_at.getTime(), -months);
-    const seen = await work.tx.query<Seen>(walks[kind], [
+    const learners = await work.tx.query<DueLearner>(walks[kind], [
       organisationId,
       reached,
-      lookedAt,
+      learnersPerStep,
       before,
       before.getTime() * 1000,
       new Date(work.nowMs),
     ]);
-    isOver = seen.length < lookedAt;
+    isOver = learners.length < learnersPerStep;
     let deleted = 0;
-    for (const [i, one] of seen.entries()) {
+    for (const [i, one] of learners.entries()) {
       reached = one.learner_id;
       if (one.due === 0) continue;
       if (one.held) {
         tally.held++;
         continue;
       }
-      const items = run.rehearsal ? one.due : await carryOut(work, run, kind, one.learner_id, before);
+      const items = run.dry_run ? one.due : await carryOut(work, run, kind, one.learner_id, before);
       if (items === 0) continue;
       tally.learners++;
       tally.items += items;
       if (tally.first.length < named) tally.first.push(one.learner_id);
-      if (run.rehearsal) continue;
+      if (run.dry_run) continue;
       await auditAct(work, organisationId, {
         actor: run.created_by,
         action: `retention ${kind}`,
         resource: one.learner_id,
       });
       deleted += items;
-      if (deleted < deletedAtOnce || i === seen.length - 1) continue;
+      if (deleted < itemsPerStep || i === learners.length - 1) continue;
       isOver = false;
       break;
     }
@@ -182,11 +182,11 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
     withUnitOfWork(app, feedQueue(id), async (work) => {
       const { suspended } = await lockFeed(work, id);
       if (suspended || !(await claimDay(work, id))) return;
-      await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
+      await orderRun(work, id, { runId: work.uuid(), isDryRun: false, actor: automatic });
     }),
   );
   await retentionRuns.run(app, signal);
 }
 
-export const pruneRehearsals = (work: UnitOfWork): Promise<void> =>
-  retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.rehearsalMs), { rehearsal: true });
+export const pruneDryRuns = (work: UnitOfWork): Promise<void> =>
+  retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.dryRunMs), { dry_run: true });

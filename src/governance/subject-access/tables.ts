@@ -36,7 +36,7 @@ const events = `
 const deliveries = `t.delivery_id = any(array(
   select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 
-const place = 'says where a row stands in the order of changes, and nothing of the person';
+const positionOnly = 'says where a row stands in the order of changes, and nothing of the person';
 
 export const learnerTables: Record<string, LearnerTable> = {
   learner: {
@@ -54,7 +54,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofLearner,
     order: 't.ref',
     says: 'References that you had before, by which you are still found.',
-    omits: { ref_hash: 'empty until a learner is erased', alias_id: place },
+    omits: { ref_hash: 'empty until a learner is erased', alias_id: positionOnly },
   },
   learner_change: {
     whose: ofPerson,
@@ -70,7 +70,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: `t.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id in (${idsOf('$2')}))`,
     order: 't.type, t.ref',
     says: 'The names of those groups.',
-    omits: { position: place },
+    omits: { position: positionOnly },
   },
   review: {
     whose: ofLearner,
@@ -125,7 +125,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofLearner,
     order: 't.position',
     says: 'Which of your results stand and which were withdrawn, and when each last changed.',
-    omits: { token: place, group_set_id: place, facet: place, assessed_day: place },
+    omits: { token: positionOnly, group_set_id: positionOnly, facet: positionOnly, assessed_day: positionOnly },
   },
   assessment_change: {
     whose: ofResults,

@@ -10,7 +10,7 @@ import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisati
  * Data subject requests and complaints. Each is due in 1 month, or 3 if extended (UK GDPR, article 12). The clock is
  * paused while the organisation verifies the requester.
  */
-export const caseKinds = {
+export const requestKinds = {
   access: 'Access: what is held of them',
   erasure: 'Erasure',
   rectification: 'Rectification',
@@ -18,7 +18,7 @@ export const caseKinds = {
   review: 'A person’s look at an automated result',
   complaint: 'Complaint',
 } as const;
-export type CaseKind = keyof typeof caseKinds;
+export type RequestKind = keyof typeof requestKinds;
 
 export const outcomes = {
   done: 'Done as asked',
@@ -26,14 +26,14 @@ export const outcomes = {
   refused: 'Refused',
   withdrawn: 'Taken back by the person',
 } as const;
-export type Outcome = keyof typeof outcomes;
+export type RequestOutcome = keyof typeof outcomes;
 
-export const isCaseKind = (text: string): text is CaseKind => Object.hasOwn(caseKinds, text);
-export const isOutcome = (text: string): text is Outcome => Object.hasOwn(outcomes, text);
+export const isRequestKind = (text: string): text is RequestKind => Object.hasOwn(requestKinds, text);
+export const isRequestOutcome = (text: string): text is RequestOutcome => Object.hasOwn(outcomes, text);
 
-export type Case = {
+export type SubjectRequest = {
   case_id: string;
-  kind: CaseKind;
+  kind: RequestKind;
   learner_id: string | null;
   /** The requester and a contact, if no learner is named. */
   about: string | null;
@@ -42,12 +42,12 @@ export type Case = {
   extended: boolean;
   paused_since: Date | null;
   paused_ms: number;
-  outcome: Outcome | null;
+  outcome: RequestOutcome | null;
   opened_by: string;
   closed_at: Date | null;
 };
 
-export type CaseEntry = {
+export type RequestEntry = {
   entry_no: number;
   at: Date;
   actor: string;
@@ -83,7 +83,7 @@ const forget = statement('case.forget')`
     update data_case set about = null where organisation_id = $1 and learner_id = $2 returning case_id)
   update data_case_entry e set text = null from about
    where e.organisation_id = $1 and e.case_id = about.case_id and e.text is not null`;
-const pass = statement('case.pass')`
+const move = statement('case.pass')`
   update data_case set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 const prune = statement('case.prune')`
   with old as (
@@ -102,7 +102,7 @@ const dayMs = 86_400_000;
  * counted, because some days have 23 hours.
  */
 function dueAt(
-  { received_at, extended, paused_ms }: Pick<Case, 'received_at' | 'extended' | 'paused_ms'>,
+  { received_at, extended, paused_ms }: Pick<SubjectRequest, 'received_at' | 'extended' | 'paused_ms'>,
   zone: string,
 ): Date {
   const day = dayMonthsAfter(dayOf(received_at, zone), months(extended));
@@ -111,12 +111,12 @@ function dueAt(
 }
 
 /** @throws ApiError not_found if the learner was erased */
-export async function openCase(
+export async function openRequest(
   work: UnitOfWork,
   organisationId: number,
-  given: {
+  options: {
     caseId: string;
-    kind: CaseKind;
+    kind: RequestKind;
     learnerId: string | null;
     about: string | null;
     receivedAt: Date;
@@ -124,23 +124,23 @@ export async function openCase(
     actor: string;
   },
 ): Promise<void> {
-  const { caseId, kind, about, receivedAt, note, actor } = given;
+  const { caseId, kind, about, receivedAt, note, actor } = options;
   // The lock decides the order with erasures and merges, which change the requests of a learner.
   await lockFeed(work, organisationId);
   const learnerId =
-    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
+    options.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, options.learnerId);
   const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
   const due = dueAt({ received_at: receivedAt, extended: false, paused_ms: 0 }, zone);
   await work.tx.query(insert, [organisationId, caseId, kind, learnerId, about, receivedAt, due, actor]);
   await work.tx.query(insertEntry, [organisationId, caseId, new Date(work.nowMs), actor, 'opened', note]);
 }
 
-export type CaseStep =
+export type RequestStep =
   | { kind: 'note'; text: string }
   | { kind: 'paused'; text: string }
   | { kind: 'resumed'; text: string | null }
   | { kind: 'extended'; text: string }
-  | { kind: 'closed'; text: string | null; outcome: Outcome };
+  | { kind: 'closed'; text: string | null; outcome: RequestOutcome };
 
 /** Text about an erased learner is refused. The message is for the person who wrote it. */
 export class AboutErased extends Error {
@@ -154,33 +154,33 @@ export class AboutErased extends Error {
  * @returns false if there is no such open request, or it is already paused or extended
  * @throws AboutErased
  */
-export async function takeStep(
+export async function addEntry(
   work: UnitOfWork,
   organisationId: number,
   caseId: string,
-  given: CaseStep & { actor: string },
+  step: RequestStep & { actor: string },
 ): Promise<boolean> {
   await lockFeed(work, organisationId);
-  const [found] = await work.tx.query<Case>(lock, [organisationId, caseId]);
+  const [found] = await work.tx.query<SubjectRequest>(lock, [organisationId, caseId]);
   if (found === undefined || found.closed_at !== null) return false;
-  if (given.text !== null && (await isOfErased(work.tx, organisationId, found))) throw new AboutErased();
+  if (step.text !== null && (await isOfErased(work.tx, organisationId, found))) throw new AboutErased();
   const now = new Date(work.nowMs);
   const next = { ...found };
-  if (given.kind === 'paused') {
+  if (step.kind === 'paused') {
     if (found.paused_since !== null) return false;
     next.paused_since = now;
   }
-  if (given.kind === 'resumed' && found.paused_since === null) return false;
-  if ((given.kind === 'resumed' || given.kind === 'closed') && found.paused_since !== null) {
+  if (step.kind === 'resumed' && found.paused_since === null) return false;
+  if ((step.kind === 'resumed' || step.kind === 'closed') && found.paused_since !== null) {
     next.paused_ms += Math.max(0, work.nowMs - found.paused_since.getTime());
     next.paused_since = null;
   }
-  if (given.kind === 'extended') {
+  if (step.kind === 'extended') {
     if (found.extended) return false;
     next.extended = true;
   }
-  if (given.kind === 'closed') {
-    next.outcome = given.outcome;
+  if (step.kind === 'closed') {
+    next.outcome = step.outcome;
     next.closed_at = now;
   }
   const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
@@ -194,47 +194,51 @@ export async function takeStep(
     next.outcome,
     next.closed_at,
   ]);
-  await work.tx.query(insertEntry, [organisationId, caseId, now, given.actor, given.kind, given.text]);
+  await work.tx.query(insertEntry, [organisationId, caseId, now, step.actor, step.kind, step.text]);
   return true;
 }
 
-export async function isOfErased(tx: Tx, organisationId: number, one: Pick<Case, 'learner_id'>): Promise<boolean> {
+export async function isOfErased(
+  tx: Tx,
+  organisationId: number,
+  one: Pick<SubjectRequest, 'learner_id'>,
+): Promise<boolean> {
   return one.learner_id !== null && isErased(tx, organisationId, one.learner_id);
 }
 
-export async function findCase(tx: Tx, organisationId: number, caseId: string): Promise<Case | undefined> {
-  return (await tx.query<Case>(byId, [organisationId, caseId]))[0];
+export async function findRequest(tx: Tx, organisationId: number, caseId: string): Promise<SubjectRequest | undefined> {
+  return (await tx.query<SubjectRequest>(byId, [organisationId, caseId]))[0];
 }
 
-export function listEntries(tx: Tx, organisationId: number, caseId: string): Promise<CaseEntry[]> {
-  return tx.query<CaseEntry>(entries, [organisationId, caseId]);
+export function listEntries(tx: Tx, organisationId: number, caseId: string): Promise<RequestEntry[]> {
+  return tx.query<RequestEntry>(entries, [organisationId, caseId]);
 }
 
 /** Open requests by deadline; closed ones, the newest first. */
-export function listCases(
+export function listRequests(
   tx: Tx,
   organisationId: number,
   { state, from = 0, limit }: { state: 'open' | 'closed'; from?: number; limit: number },
-): Promise<Case[]> {
-  return tx.query<Case>(state === 'open' ? open : closed, [organisationId, limit, from]);
+): Promise<SubjectRequest[]> {
+  return tx.query<SubjectRequest>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
 /** Open requests that are due by that time, without paused ones. The count stops at 1,000. */
-export async function countDueCases(tx: Tx, organisationId: number, by: Date): Promise<number> {
+export async function countDueRequests(tx: Tx, organisationId: number, by: Date): Promise<number> {
   return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
 }
 
 /** Deletes the texts of an erased learner's requests; kind, dates and outcome stay. */
-export async function forgetCases(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
+export async function forgetRequests(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
 }
 
 /** A merge moves the requests to the survivor. */
-export async function passCases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
-  await tx.query(pass, [organisationId, from, to]);
+export async function moveRequests(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(move, [organisationId, from, to]);
 }
 
 /** Deletes the texts of old closed requests, unless a legal hold covers the learner. */
-export async function pruneCases(work: UnitOfWork, keptMs: number): Promise<void> {
+export async function pruneRequests(work: UnitOfWork, keptMs: number): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
 }

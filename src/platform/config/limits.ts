@@ -91,11 +91,11 @@ export const limits = {
   /** One text of a data subject request. */
   caseTextChars: 5000,
   /** Counted from the end of a data subject request. */
-  caseTextsMs: 3 * 366 * 24 * 3600_000,
+  subjectRequestTextsMs: 3 * 366 * 24 * 3600_000,
   /** How long the access log is kept. */
-  lookupsMs: 2 * 366 * 24 * 3600_000,
+  accessLogMs: 2 * 366 * 24 * 3600_000,
   /** How long the preview of a retention run is kept. */
-  rehearsalMs: 30 * 24 * 3600_000,
+  dryRunMs: 30 * 24 * 3600_000,
   userInvitationMs: 7 * 24 * 3600_000,
   /** Includes open invitations. */
   usersPerOrganisation: 1000,
@@ -206,7 +206,7 @@ export const limits = {
   /** A repeated request takes over an Idempotency-Key after this time without a response. */
   idempotencyLeaseMs: 60_000,
   /** How soon the service checks again whether a learner has anything but an open invitation or sitting. */
-  leavingLookMs: 3600_000,
+  forgetLookMs: 3600_000,
   /** Connections of a process for reads and single statements. */
   readConnections: 16,
   /** Idle connections that stay open, because their prepared statements are expensive. */

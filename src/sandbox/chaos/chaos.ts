@@ -84,7 +84,7 @@ export function disturb(
   server: Server,
   kinds: ReadonlySet<ChaosKind>,
   random: Random,
-  tell: (fault: FaultKind) => void,
+  notify: (fault: FaultKind) => void,
 ): void {
   standBetween(server, apiBase, (request, response, serve) => {
     const answer = () => {
@@ -96,7 +96,7 @@ export function disturb(
       answer();
       return;
     }
-    tell(fault.kind);
+    notify(fault.kind);
     enact(fault, request, response, answer);
   });
 }
@@ -109,7 +109,7 @@ export function disturbSender(
   sender: Sender,
   kinds: ReadonlySet<ChaosKind>,
   random: Random,
-  tell: (kind: ChaosKind) => void,
+  notify: (kind: ChaosKind) => void,
 ): Sender {
   const overtakes = new Map<string, Set<() => void>>();
   const hold = (ms: number, signal: AbortSignal | undefined, url: string | null) =>
@@ -129,10 +129,10 @@ export function disturbSender(
     async send(request) {
       const [drawn, size] = [random.float(), random.float()];
       if (drawn < heldShare && kinds.has('late-webhooks')) {
-        tell('late-webhooks');
+        notify('late-webhooks');
         await hold(size * longestHoldMs, request.signal, null);
       } else if (drawn >= heldShare && drawn < 2 * heldShare && kinds.has('disordered-webhooks')) {
-        tell('disordered-webhooks');
+        notify('disordered-webhooks');
         await hold(longestHoldMs, request.signal, request.url);
         return sender.send(request);
       }

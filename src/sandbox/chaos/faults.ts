@@ -109,14 +109,14 @@ export function rewriteReply(
   const { writeHead, write, end } = response;
   let head: Head | null = null;
   const asBefore = () => Object.assign(response, { writeHead, write, end });
-  response.writeHead = ((...given: Head) => {
-    head = given;
+  response.writeHead = ((...args: Head) => {
+    head = args;
     return response;
   }) as ServerResponse['writeHead'];
-  response.write = ((...given: Parameters<typeof write>) => {
+  response.write = ((...args: Parameters<typeof write>) => {
     asBefore();
     if (head !== null) response.writeHead(head[0], Object.fromEntries(fieldsOf(head[1])));
-    return response.write(...given);
+    return response.write(...args);
   }) as ServerResponse['write'];
   // The body of a response may be null.
   response.end = ((body?: string | Buffer | null) => {

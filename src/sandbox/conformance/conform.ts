@@ -10,7 +10,7 @@ import { Stage } from './stage.ts';
 import { createTrial, type Found, type Held, NotPlayed, type Runner, type Trial } from './trial.ts';
 import { factsAt } from './written.ts';
 
-export type Outcome = {
+export type ScenarioOutcome = {
   name: string;
   summary: string;
   outcome: 'passed' | 'failed' | 'not_played';
@@ -38,11 +38,11 @@ export type ConformOptions = {
   only: readonly string[] | null;
   patienceMs: number;
   signal: AbortSignal;
-  tell: (outcome: Outcome) => void;
+  onOutcome: (outcome: ScenarioOutcome) => void;
 };
 
 /** Plays the scenarios with a consumer in an organisation of its own. */
-export async function conform(options: ConformOptions): Promise<Outcome[]> {
+export async function conform(options: ConformOptions): Promise<ScenarioOutcome[]> {
   const { app, url, forwarder } = options;
   const stage = await Stage.open(app, newSecret(app.random), forwarder);
   const api = `${url}${apiBase}`;
@@ -65,7 +65,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
     readFacts,
     factsBefore,
   });
-  const outcomes: Outcome[] = [];
+  const outcomes: ScenarioOutcome[] = [];
   try {
     await stage.beginsForwarding();
     await runner?.start();
@@ -77,7 +77,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
       const outcome = await played(trial, scenario, forwarder);
       if (trial.front.walks.length > 0 && !trial.hasRead()) await options.readHeld(true);
       outcomes.push(outcome);
-      options.tell(outcome);
+      options.onOutcome(outcome);
       if (outcome.faults.some(({ fault }) => fault === 'silent')) break;
     }
     return outcomes;
@@ -87,9 +87,13 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
   }
 }
 
-async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | null): Promise<Outcome> {
+async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | null): Promise<ScenarioOutcome> {
   const { name, summary } = scenario;
-  const ended = (outcome: Outcome['outcome'], faults: Found[], because: string | null = null): Outcome => ({
+  const ended = (
+    outcome: ScenarioOutcome['outcome'],
+    faults: Found[],
+    because: string | null = null,
+  ): ScenarioOutcome => ({
     name,
     summary,
     outcome,
@@ -136,11 +140,11 @@ function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<st
     'x-access-key-id': stage.ownKey.access_key_id,
     'x-secret-access-key': stage.ownKey.secret_access_key,
   };
-  const known = new Map<string, { etag: string; shown: Map<string, string> }>();
+  const cached = new Map<string, { etag: string; shown: Map<string, string> }>();
   return async (filters) => {
     const shown = new Map<string, string>();
     let next: string | null = `${api}/assessments?limit=500&status=completed${filters === '' ? '' : `&${filters}`}`;
-    const before = known.get(filters);
+    const before = cached.get(filters);
     let etag = '';
     while (next !== null) {
       const isFirst: boolean = etag === '';
@@ -158,7 +162,7 @@ function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<st
       for (const one of body.data) shown.set(one.assessment_id, one.updated_at);
       ({ next } = body.pagination);
     }
-    known.set(filters, { etag, shown });
+    cached.set(filters, { etag, shown });
     return shown;
   };
 }

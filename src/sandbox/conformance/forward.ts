@@ -19,7 +19,7 @@ export type Forwarded = { deliveryId: string; statusCode: number | null; duratio
 export type Forwarder = {
   forward(secret: string, deliveryId: string, body: string): Promise<Forwarded>;
   /** Posts an event that is already signed. */
-  pass(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded>;
+  post(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded>;
   /** Posts deliveries that a receiver must refuse. `refused`: it answered with 4xx. */
   probe(
     secret: string,
@@ -52,7 +52,7 @@ export function parseForwardTo(text: string): URL {
   return url;
 }
 
-function createPost(url: URL, agent: Agent, clock: Clock, signal: AbortSignal): Forwarder['pass'] {
+function createPost(url: URL, agent: Agent, clock: Clock, signal: AbortSignal): Forwarder['post'] {
   return async (deliveryId, headers, body) => {
     const startMs = clock.monotonicMs();
     const ended = (statusCode: number | null, error: string | null): Forwarded => ({
@@ -93,8 +93,8 @@ type Probe = { probe: string; headers: Record<string, string>; body: string };
 
 function probesOf(secret: string, body: string, nowMs: number, deliveryId: () => string): Probe[] {
   const awayMs = (toleranceSeconds + 60) * 1000;
-  const signed = (given: { secret: string; nowMs: number }) =>
-    deliveryHeaders({ deliveryId: deliveryId(), secrets: [given.secret], body, nowMs: given.nowMs });
+  const signed = (by: { secret: string; nowMs: number }) =>
+    deliveryHeaders({ deliveryId: deliveryId(), secrets: [by.secret], body, nowMs: by.nowMs });
   const now = { secret, nowMs };
   const probes = [
     { probe: 'signed with another secret', headers: signed({ secret: `${secret}x`, nowMs }), body },
@@ -111,7 +111,7 @@ export function createForwarder(url: URL, clock: Clock, signal: AbortSignal): Fo
   const agent = new Agent({ allowH2: false });
   const post = createPost(url, agent, clock, signal);
   return {
-    pass: post,
+    post: post,
     forward: (secret, deliveryId, body) =>
       post(deliveryId, deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs: clock.nowMs() }), body),
     async probe(secret, body, deliveryId) {

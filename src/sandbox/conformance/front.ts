@@ -50,7 +50,7 @@ export class Front {
   #begun = new Map<string, Begun>();
   /** URLs of requests that got an empty page, by the cursor of that page. */
   #emptied = new Map<string, string>();
-  #told = new Set<() => void>();
+  #waiting = new Set<() => void>();
   #paused: (() => void)[] | null = null;
 
   constructor(server: Server, keyId: string, clock: Clock) {
@@ -67,11 +67,11 @@ export class Front {
     return new Promise((resolve) => {
       const go = () => {
         clearTimeout(timer);
-        this.#told.delete(go);
+        this.#waiting.delete(go);
         resolve();
       };
       const timer = setTimeout(go, ms);
-      this.#told.add(go);
+      this.#waiting.add(go);
     });
   }
 
@@ -84,8 +84,8 @@ export class Front {
     for (const go of waiting) go();
   }
 
-  #tell(): void {
-    for (const go of [...this.#told]) go();
+  #wake(): void {
+    for (const go of [...this.#waiting]) go();
   }
 
   #meet(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
@@ -100,7 +100,7 @@ export class Front {
     request.url = this.#emptied.get(cursor ?? '') ?? request.url!;
     if (page !== null && page.cursor === null) this.#judge(page.since, search);
     const fault = this.trouble?.(page) ?? null;
-    this.#tell();
+    this.#wake();
     if (fault === 'hold') {
       request.resume();
       return;
@@ -120,8 +120,8 @@ export class Front {
       .split('&')
       .filter((part) => part !== '' && !notFilters.includes(part.split('=')[0]!))
       .join('&');
-    const asked = since === null ? Number.NaN : Date.parse(since);
-    if (this.#newest !== '' && asked > Date.parse(this.#newest))
+    const sinceMs = since === null ? Number.NaN : Date.parse(since);
+    if (this.#newest !== '' && sinceMs > Date.parse(this.#newest))
       this.ownClock ??= { since: since!, newest: this.#newest };
   }
 
@@ -145,7 +145,7 @@ export class Front {
     const walk = begun ?? { beganMs, pages: 0, isWhole: page.since === null, filters: this.filters ?? '' };
     walk.pages += 1;
     this.pages = Math.max(this.pages, walk.pages);
-    const end = response.end.bind(response) as (...given: unknown[]) => ServerResponse;
+    const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
     response.end = ((body?: string | Buffer, ...rest: unknown[]) => {
       response.once('finish', () => {
         const text = String(body ?? '');
@@ -156,7 +156,7 @@ export class Front {
           this.#follows(walk.filters);
           this.walks.push({ beganMs: walk.beganMs, endedMs: this.#clock.monotonicMs(), isWhole });
         }
-        this.#tell();
+        this.#wake();
       });
       const sent = end(body, ...rest);
       const through = throughOf(response);

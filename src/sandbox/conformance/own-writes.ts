@@ -13,7 +13,7 @@ export async function ownWrites(trial: Trial): Promise<Found[]> {
     throw new NotPlayed(
       'not tried, because it has written nothing: no learner with a reference, group, membership or webhook endpoint',
     );
-  await stage.beginsAnew();
+  await stage.restoresBeginning();
   await stage.completes();
   const endMs = trial.nowMs() + trial.patienceMs;
   for (;;) {

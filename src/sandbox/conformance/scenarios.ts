@@ -417,7 +417,7 @@ async function restoredBackup(trial: Trial): Promise<Found[]> {
   stage.ids.splice(stage.ids.indexOf(lost[0]!), lost.length);
   await marked(trial);
   const before = await trial.settles();
-  await stage.comesBack();
+  await stage.restoresBackup();
   await marked(trial);
   const sentence =
     'A backup came back at the service, and its mirror still shows what was lost with it: compare X-Sync-Digest, or walk without since where X-Sync-Restored is later than your own';

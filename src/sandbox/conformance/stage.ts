@@ -167,16 +167,16 @@ export class Stage {
   }
 
   /** Restores the state before the consumer began, without its webhook endpoints. */
-  async beginsAnew(): Promise<void> {
+  async restoresBeginning(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     for (const { endpoint_id } of await listEndpoints(this.app.db, id))
       await this.#change((work) => removeEndpoint(work, id, endpoint_id));
     this.ids.length = firstResults;
-    await this.comesBack(this.beginning);
+    await this.restoresBackup(this.beginning);
   }
 
   /** Restores a backup and restamps every live record immediately. */
-  async comesBack(backup = this.backup): Promise<void> {
+  async restoresBackup(backup = this.backup): Promise<void> {
     await backup.restore();
     const restamping = newRestamping();
     while ((await restampNext(this.app, restamping)) !== 'nothing left');

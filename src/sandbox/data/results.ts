@@ -77,13 +77,13 @@ export function normal(random: Random): number {
   return (sum - 3) * Math.SQRT2;
 }
 
-export type Outcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;
+export type PlannedOutcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;
 
 /**
  * @param ability on a standard normal scale
  * @param luck as in `drawOutcome`
  */
-export function outcomeAt(subject: Subject, ability: number, luck: number): Outcome {
+export function outcomeAt(subject: Subject, ability: number, luck: number): PlannedOutcome {
   const { rung, is_borderline, needs_review, scores } = drawOutcome(subject, ability, luck);
   const placement = placementAt(subject, rung);
   return {
@@ -99,7 +99,7 @@ export function outcomeAt(subject: Subject, ability: number, luck: number): Outc
   };
 }
 
-export function notPlaced(subject: Subject): Outcome {
+export function notPlaced(subject: Subject): PlannedOutcome {
   return {
     subject,
     framework: frameworkOf(subject, null),
@@ -133,15 +133,15 @@ export const withdrawalReason = (random: Random): string =>
   withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
 
 /** A correction that keeps the placement. */
-export function amendmentOf(random: Random, record: Outcome): NonNullable<PlannedResult['amend']> {
-  const choice = random.float();
-  if (record.needs_review && choice < 0.7) {
+export function amendmentOf(random: Random, record: PlannedOutcome): NonNullable<PlannedResult['amend']> {
+  const drawn = random.float();
+  if (record.needs_review && drawn < 0.7) {
     return { reason: 'Reviewed by the assessor: placement confirmed', fields: { needs_review: false } };
   }
-  if (record.is_borderline && choice < 0.8) {
+  if (record.is_borderline && drawn < 0.8) {
     return { reason: 'Placement confirmed in interview', fields: { is_borderline: false } };
   }
-  if (record.rqf_level_code === 1 && record.subject !== 'digital' && choice < 0.5) {
+  if (record.rqf_level_code === 1 && record.subject !== 'digital' && drawn < 0.5) {
     const rung = rungsOf(record.subject).indexOf(record.working_level ?? '');
     if (rung >= 1 && rung <= 3) {
       const { working_level, recommended_next_level } = placementAt(record.subject, rung === 1 ? 2 : rung - 1);
@@ -149,7 +149,7 @@ export function amendmentOf(random: Random, record: Outcome): NonNullable<Planne
     }
   }
   const index = record.domains.findIndex((domain) => domain.score_pct !== null);
-  if (index < 0 || choice >= 0.9) {
+  if (index < 0 || drawn >= 0.9) {
     return record.needs_review
       ? { reason: 'Reviewed by the assessor: placement confirmed', fields: { needs_review: false } }
       : { reason: 'Moderation sample: second look asked for', fields: { needs_review: true } };

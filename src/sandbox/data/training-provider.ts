@@ -229,14 +229,14 @@ export function memberships(
     const kinds = Object.keys(index) as (keyof typeof growing)[];
     const type = kinds[below(random, kinds.length)]!;
     const to = otherActive(random, type, number, index[type]!);
-    const choice = random.float();
-    if (to !== null && choice < 0.62) {
+    const drawn = random.float();
+    if (to !== null && drawn < 0.62) {
       moves.push(
         type === 'class'
           ? classMove(index.class!, to)
           : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
       );
-    } else if (choice < 0.78) {
+    } else if (drawn < 0.78) {
       // The last campus is closed.
       const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
       if (other !== campus) {

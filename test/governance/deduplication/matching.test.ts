@@ -129,14 +129,14 @@ suite('matching', () => {
     // Pages go on after the last group, and end.
     await imports(org, ['p-1', 'Fay Field'], ['p-2', 'Fay Field'], ['q-1', 'Gil Green'], ['q-2', 'Gil Green']);
     // So they do where a page looks through few, whoever stands at its end.
-    for (const looked of [200, 2, 3, 5]) {
+    for (const maxRead of [200, 2, 3, 5]) {
       const seen: string[] = [];
       for (let after: number | null = null, last: number | null = -1; last !== null; after = last) {
-        const page = await listAlike(app.db, org.id, 'name', { after, limit: 1, looked });
+        const page = await listAlike(app.db, org.id, 'name', { after, limit: 1, maxRead });
         seen.push(...page.groups.flatMap((members) => members.map((one) => one.ref!)));
         last = page.last;
       }
-      assert.deepEqual(seen.sort(), ['p-1', 'p-2', 'q-1', 'q-2'], `${looked}`);
+      assert.deepEqual(seen.sort(), ['p-1', 'p-2', 'q-1', 'q-2'], `${maxRead}`);
     }
   });
 

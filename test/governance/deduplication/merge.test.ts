@@ -6,7 +6,7 @@ import { suite, test } from 'node:test';
 import { readyRecord } from '../../../src/records/import/record.ts';
 import { membershipRuns, orderMoves } from '../../../src/organisations/groups/runs.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
-import { findCase, openCase } from '../../../src/governance/subject-requests/subject-requests.ts';
+import { findRequest, openRequest } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { ApiError } from '../../../src/platform/errors/errors.ts';
 import { placeHold, releaseHold, UnderHold } from '../../../src/governance/legal-holds/holds.ts';
 import { changeReference } from '../../../src/records/learners/reference.ts';
@@ -192,10 +192,10 @@ suite('two learners who are one person', () => {
     const [holdId, caseId] = [app.random.uuid(), app.random.uuid()];
     const places = (id: string) => inFeed(org, (work) => placeHold(work, org.id, { ...held, holdId: id }));
     const opens = (id: string) =>
-      inFeed(org, (work) => openCase(work, org.id, { ...asked, caseId: id, receivedAt: new Date(work.nowMs) }));
+      inFeed(org, (work) => openRequest(work, org.id, { ...asked, caseId: id, receivedAt: new Date(work.nowMs) }));
     assert.equal(await places(holdId), into);
     await opens(caseId);
-    assert.equal((await findCase(app.db, org.id, caseId))!.learner_id, into);
+    assert.equal((await findRequest(app.db, org.id, caseId))!.learner_id, into);
     const erases = () => inFeed(org, (work) => eraseLearner(work, org.id, into, why));
     await assert.rejects(erases(), UnderHold);
     await inFeed(org, (work) => releaseHold(work, org.id, holdId, why));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
-import { openCase, takeStep } from '../../../src/governance/subject-requests/subject-requests.ts';
+import { openRequest, addEntry } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
@@ -170,7 +170,7 @@ suite('a person who is erased', () => {
     const sitter = new SimulatedLearner(service, token, 'zq-4471', -1);
     const sitting = await sitter.sits();
     await service.withUnitOfWork((work) => askForReview(work, sitting, plant('representation')));
-    const decision = { actor: owner.userId, seen: null };
+    const decision = { actor: owner.userId, version: null };
     const kept = { reason: plant('note'), answer: plant('answer') };
     assert.equal(
       await inFeed((work) => confirmResult(work, org.id, sitting.assessment_id!, { ...decision, ...kept })),
@@ -237,8 +237,8 @@ suite('a person who is erased', () => {
         note: plant('opened'),
         actor: 'x',
       } as const;
-      await openCase(work, org.id, { ...asked, caseId, receivedAt: new Date(work.nowMs) });
-      await takeStep(work, org.id, caseId, { kind: 'note', text: plant('step'), actor: 'x' });
+      await openRequest(work, org.id, { ...asked, caseId, receivedAt: new Date(work.nowMs) });
+      await addEntry(work, org.id, caseId, { kind: 'note', text: plant('step'), actor: 'x' });
     });
     for (const ref of ['zq-4471', 'zq-9999', 'zq-0001'])
       for (const way of ['members', 'members/remove', 'members'])

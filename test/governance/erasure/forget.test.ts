@@ -145,7 +145,7 @@ suite('a learner without a reference', () => {
     assert.equal(await forgetLeavingLearners(service.app), 0);
     clock.advance(limits.invitationMs - 1);
     assert.equal(await forgetLeavingLearners(service.app), 0);
-    clock.advance(limits.leavingLookMs + 1);
+    clock.advance(limits.forgetLookMs + 1);
     assert.equal(await forgetLeavingLearners(service.app), 1);
     assert.equal((await entryOf(org, data.learner_id)).status, 'deleted');
     assert.deepEqual(await tablesWith('Waiting Person'), []);

@@ -1,5 +1,5 @@
 import type { Tx } from '../../../src/platform/db/database.ts';
-import { knownLineage } from '../../../src/governance/restore/lineage.ts';
+import { findLineage } from '../../../src/governance/restore/lineage.ts';
 
 /** How often the database was restored, as far as the service knows. */
-export const countRestores = async (tx: Tx): Promise<number> => (await knownLineage(tx))?.restores ?? 0;
+export const countRestores = async (tx: Tx): Promise<number> => (await findLineage(tx))?.restores ?? 0;

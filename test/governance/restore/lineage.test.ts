@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../../../src/feed/position.ts';
 import { countRestores } from './count-restores.ts';
-import { knownLineage, takeUpRestore } from '../../../src/governance/restore/lineage.ts';
+import { findLineage, takeUpRestore } from '../../../src/governance/restore/lineage.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { withService } from '../../support/service.ts';
 
@@ -24,7 +24,7 @@ suite('which history of the database this is', async () => {
       assert.equal(await countRestores(app.db), i + 1);
     }
     assert.equal(await takeUpRestore(app, 'operator'), 1, 'whoever declares one by hand means another');
-    assert.equal((await knownLineage(app.db))!.mark, '2026-01-31 two');
+    assert.equal((await findLineage(app.db))!.mark, '2026-01-31 two');
   });
 
   test('feeds go on above what was shown before the backup was put in place', async () => {
@@ -47,7 +47,7 @@ suite('which history of the database this is', async () => {
     'of a cluster every worker is known, and another one in the place of one is a restore',
     { skip: !onCitus },
     async () => {
-      const { nodes, restores } = (await knownLineage(app.db))!;
+      const { nodes, restores } = (await findLineage(app.db))!;
       const names = Object.keys(nodes);
       assert.ok(names.length > 0);
       for (const one of Object.values(nodes)) assert.match(one, /^\d+ \d+ \d+$/);
@@ -58,12 +58,12 @@ suite('which history of the database this is', async () => {
       assert.equal(await takeUpRestore(app), null);
       await put(Object.fromEntries(names.slice(1).map((name) => [name, nodes[name]!])));
       assert.equal(await takeUpRestore(app), null);
-      assert.deepEqual((await knownLineage(app.db))!.nodes, nodes);
+      assert.deepEqual((await findLineage(app.db))!.nodes, nodes);
       // A standby that was promoted is on another timeline.
       await put({ ...nodes, [names[0]!]: nodes[names[0]!]!.replace(/ \d+ /, ' 7 ') });
       assert.equal(await takeUpRestore(app), 1);
       assert.equal(await takeUpRestore(app), null);
-      assert.equal((await knownLineage(app.db))!.restores, restores + 1);
+      assert.equal((await findLineage(app.db))!.restores, restores + 1);
     },
   );
 });

@@ -14,7 +14,7 @@ import { defaultMonths } from '../../../src/governance/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../../src/governance/retention/policy.ts';
 import type { Run } from '../../../src/governance/retention/run.ts';
 import {
-  byItself,
+  automatic,
   carryOutRuns,
   orderRun,
   retentionRuns,
@@ -59,9 +59,9 @@ async function people(org: TestOrganisation, ...refs: string[]): Promise<string[
   return Promise.all(refs.map((ref) => idOf(org, ref)));
 }
 
-async function runs(org: TestOrganisation, rehearsal: boolean): Promise<Run> {
+async function runs(org: TestOrganisation, isDryRun: boolean): Promise<Run> {
   const runId = await inFeed(org, (work) =>
-    orderRun(work, org.id, { runId: work.uuid(), rehearsal, actor: 'operator' }),
+    orderRun(work, org.id, { runId: work.uuid(), isDryRun, actor: 'operator' }),
   );
   await carryOutRuns(app);
   return (await retentionRuns.find(app.db, org.id, runId))!;
@@ -97,7 +97,7 @@ suite('retention', () => {
       assert.ok('faults' in readMonths({ answers: wrong }), wrong);
   });
 
-  test('a rehearsal counts and changes nothing; the run deletes just that, once; who is active or held stays', async () => {
+  test('a dry run counts and changes nothing; the run deletes just that, once; who is active or held stays', async () => {
     clock.set(begin);
     const org = await service.organisation();
     const [old, held, active] = (await people(org, 'old', 'held', 'active')) as [string, string, string];
@@ -114,15 +114,15 @@ suite('retention', () => {
     await decide(org, { learners: 84, invited: 12, results: 84 });
     const { etag } = (await org.get('/learners?limit=10')).headers;
 
-    const rehearsal = await runs(org, true);
-    // Whoever is erased as inactive has results that are due by themselves, too: a rehearsal counts both.
-    assert.deepEqual(numbers(rehearsal), {
+    const dryRun = await runs(org, true);
+    // An inactive learner has results that are due, too: a dry run counts both.
+    assert.deepEqual(numbers(dryRun), {
       learners: [2, 2, 1],
       invited: [1, 1, 0],
       results: [2, 2, 1],
       ...emptyKinds,
     });
-    assert.deepEqual(rehearsal.tally.learners!.first.toSorted(), [old, nobody].toSorted());
+    assert.deepEqual(dryRun.tally.learners!.first.toSorted(), [old, nobody].toSorted());
     assert.equal((await org.get('/learners?limit=10', { 'if-none-match': etag! })).status, 304);
 
     const done = await runs(org, false);
@@ -190,7 +190,7 @@ suite('retention', () => {
     await people(org, ...refs);
     clock.advance(8 * 12 * month);
     await decide(org, { learners: 84 });
-    const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }));
+    const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), isDryRun: false, ...by }));
     const program = fileURLToPath(new URL('die.ts', import.meta.url));
     const state = async () => {
       const run = (await retentionRuns.find(app.db, org.id, runId))!;
@@ -240,16 +240,14 @@ suite('retention', () => {
     clock.advance(86_400_000);
     await Promise.all([carryOutRuns(app), carryOutRuns(app), carryOutRuns(app)]);
     const [only, ...others] = await retentionRuns.list(app.db, org.id, 10);
-    assert.deepEqual([only!.created_by, only!.rehearsal, others.length], [byItself, false, 0]);
+    assert.deepEqual([only!.created_by, only!.dry_run, others.length], [automatic, false, 0]);
     await decide(org, { learners: 84 }, false);
     clock.advance(3 * 86_400_000);
     await carryOutRuns(app);
     assert.equal((await retentionRuns.list(app.db, org.id, 10)).length, 1);
 
-    const ordered = await inFeed(org, (work) =>
-      orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }),
-    );
-    const again = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }));
+    const ordered = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), isDryRun: false, ...by }));
+    const again = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), isDryRun: false, ...by }));
     assert.equal(again, ordered, 'one deletion at a time');
     assert.equal(await inFeed(org, (work) => stopRun(work, org.id, ordered, by)), true);
     await carryOutRuns(app);
@@ -263,7 +261,7 @@ suite('retention', () => {
     await people(org, 'sus-1', 'sus-2');
     await decide(org, { results: 12 }, true);
     clock.advance(25 * month);
-    const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }));
+    const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), isDryRun: false, ...by }));
     await inFeed(org, (work) => suspendOrganisation(work, org.id, 'Contract ended'));
     const deleted = async () => {
       const [row] = await app.db.query<{ n: number }>(
@@ -345,13 +343,13 @@ suite('a legal hold', () => {
     const refused = await run('learner', 'erase', ...here, 'kept', '--confirm');
     assert.deepEqual([refused.code, refused.said.startsWith('ars: A legal hold is on this learner')], [1, true]);
     const preview = (await run('retention', 'preview', ...here)).json;
-    assert.deepEqual([preview.rehearsal, preview.data.length], [true, 5]);
+    assert.deepEqual([preview.dry_run, preview.data.length], [true, 5]);
     assert.equal((await run('retention', 'run', ...here)).code, 2, 'not without --confirm');
     assert.equal((await run('retention', 'set', ...here, 'answers=6', 'invited=')).code, 0);
     const shown = (await run('retention', 'show', ...here)).json;
     assert.deepEqual([shown.decided, shown.months.answers, shown.months.invited], [true, 6, null]);
     const listed = (await run('retention', 'runs', ...here)).json.data;
-    assert.deepEqual([listed.length, listed[0].rehearsal, listed[0].done], [1, true, 1]);
+    assert.deepEqual([listed.length, listed[0].dry_run, listed[0].done], [1, true, 1]);
     assert.equal((await run('retention', 'stop', ...here, listed[0].run_id)).code, 1, 'it is over');
     assert.equal((await run('hold', 'release', ...here, holdId)).code, 0);
     assert.equal((await run('hold', 'release', ...here, holdId)).code, 1);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { CaseStep } from '../../../src/governance/subject-requests/subject-requests.ts';
+import type { RequestStep } from '../../../src/governance/subject-requests/subject-requests.ts';
 import {
   AboutErased,
-  countDueCases,
-  findCase,
+  countDueRequests,
+  findRequest,
   listEntries,
-  openCase,
-  pruneCases,
-  takeStep,
+  openRequest,
+  pruneRequests,
+  addEntry,
 } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work.ts';
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
@@ -32,16 +32,16 @@ async function opens(kind: 'access' | 'erasure' = 'access'): Promise<string> {
   const caseId = app.random.uuid();
   const given = { kind, learnerId: null, about: 'Ana Silva, by letter', note: null, actor: 'operator' };
   await service.withUnitOfWork((work) =>
-    openCase(work, org.id, { ...given, caseId, receivedAt: new Date(clock.nowMs()) }),
+    openRequest(work, org.id, { ...given, caseId, receivedAt: new Date(clock.nowMs()) }),
   );
   return caseId;
 }
 
 const inFeed = <T>(inside: Parameters<typeof withUnitOfWork<T>>[2]) => withUnitOfWork(app, feedQueue(org.id), inside);
-const takes = (caseId: string, step: CaseStep) =>
-  service.withUnitOfWork((work) => takeStep(work, org.id, caseId, { ...step, actor: 'operator' }));
-const due = async (caseId: string) => (await findCase(app.db, org.id, caseId))!.due_at.toISOString().slice(0, 16);
-const counted = (days: number) => countDueCases(app.db, org.id, new Date(clock.nowMs() + days * dayMs));
+const takes = (caseId: string, step: RequestStep) =>
+  service.withUnitOfWork((work) => addEntry(work, org.id, caseId, { ...step, actor: 'operator' }));
+const due = async (caseId: string) => (await findRequest(app.db, org.id, caseId))!.due_at.toISOString().slice(0, 16);
+const counted = (days: number) => countDueRequests(app.db, org.id, new Date(clock.nowMs() + days * dayMs));
 
 suite('the clock of a case', () => {
   test('a month to the same day or the last one; pauses are added; an extension is two months, once', async () => {
@@ -86,16 +86,16 @@ suite('the clock of a case', () => {
       const given = { kind: 'access', learnerId: null, about: 'Ana', note: null, actor: 'x' } as const;
       const [asked, paused] = [app.random.uuid(), app.random.uuid()];
       const dueDay = async (of: string) => {
-        const at = (await findCase(app.db, id, of))!.due_at;
+        const at = (await findRequest(app.db, id, of))!.due_at;
         const day = dayOf(at, zone);
         assert.deepEqual(at, lastInstantOf(day, zone));
         return day;
       };
-      const step = (of: string, what: CaseStep) =>
-        service.withUnitOfWork((work) => takeStep(work, id, of, { ...what, actor: 'x' }));
+      const step = (of: string, what: RequestStep) =>
+        service.withUnitOfWork((work) => addEntry(work, id, of, { ...what, actor: 'x' }));
       for (const caseId of [asked, paused])
         await service.withUnitOfWork((work) =>
-          openCase(work, id, { ...given, caseId, receivedAt: lastInstantOf(received, zone)! }),
+          openRequest(work, id, { ...given, caseId, receivedAt: lastInstantOf(received, zone)! }),
         );
       assert.equal(await dueDay(asked), within, `${zone} ${received}`);
       await step(asked, { kind: 'extended', text: 'Many' });
@@ -113,7 +113,7 @@ suite('the clock of a case', () => {
     await service.withUnitOfWork(async (work) => {
       for (let i = 0; i < 51; i++) {
         const given = { kind: 'access', learnerId: null, about: 'A', note: null, actor: 'x' } as const;
-        await openCase(work, many.id, {
+        await openRequest(work, many.id, {
           ...given,
           caseId: work.uuid(),
           receivedAt: new Date(clock.nowMs() - i * dayMs),
@@ -171,13 +171,13 @@ suite('the clock of a case', () => {
     await takes(id, { kind: 'closed', outcome: 'refused', text: 'Ana was told why' });
     const still = await opens();
     clock.advance(10 * dayMs);
-    await service.withUnitOfWork((work) => pruneCases(work, 9 * dayMs));
+    await service.withUnitOfWork((work) => pruneRequests(work, 9 * dayMs));
     assert.deepEqual(
       (await listEntries(app.db, org.id, id)).map((one) => one.text),
       [null, null],
     );
-    assert.equal((await findCase(app.db, org.id, id))!.about, null);
-    assert.notEqual((await findCase(app.db, org.id, still))!.about, null);
+    assert.equal((await findRequest(app.db, org.id, id))!.about, null);
+    assert.notEqual((await findRequest(app.db, org.id, still))!.about, null);
   });
 });
 
@@ -188,8 +188,8 @@ test('what a hold keeps stays in closed cases, too, until it ends', async () => 
     const caseId = app.random.uuid();
     const given = { kind: 'complaint', caseId, about: 'By letter', note: 'Asked why', actor: 'operator' } as const;
     await service.withUnitOfWork(async (work) => {
-      await openCase(work, held.id, { ...given, learnerId: of, receivedAt: new Date(work.nowMs) });
-      await takeStep(work, held.id, caseId, { kind: 'closed', outcome: 'done', text: null, actor: 'operator' });
+      await openRequest(work, held.id, { ...given, learnerId: of, receivedAt: new Date(work.nowMs) });
+      await addEntry(work, held.id, caseId, { kind: 'closed', outcome: 'done', text: null, actor: 'operator' });
     });
     return caseId;
   };
@@ -197,11 +197,11 @@ test('what a hold keeps stays in closed cases, too, until it ends', async () => 
   /** Which of the two cases have kept their texts, ten days later. */
   const pruned = async () => {
     clock.advance(10 * dayMs);
-    await service.withUnitOfWork((work) => pruneCases(work, 9 * dayMs));
+    await service.withUnitOfWork((work) => pruneRequests(work, 9 * dayMs));
     const kept = [];
     for (const id of [own, other]) {
       const [opening] = await listEntries(app.db, held.id, id);
-      const { about } = (await findCase(app.db, held.id, id))!;
+      const { about } = (await findRequest(app.db, held.id, id))!;
       assert.equal(opening!.text === null, about === null);
       kept.push(about !== null);
     }
@@ -268,7 +268,7 @@ suite('cases in the console and at the command line', () => {
     } as const;
     const receivedAt = new Date(clock.nowMs());
     for (const caseId of [first, second])
-      await inFeed((work) => openCase(work, org.id, { ...given, caseId, receivedAt }));
+      await inFeed((work) => openRequest(work, org.id, { ...given, caseId, receivedAt }));
     await takes(first, { kind: 'paused', text: 'Is it Canary?' });
     // Whichever comes first: what is written before goes, and nothing is written after.
     const note = { kind: 'note', text: 'Canary rang' } as const;

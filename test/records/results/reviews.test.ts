@@ -5,7 +5,7 @@ import type { Amendment } from '../../../src/records/results/result-fields.ts';
 import { amendAssessment } from '../../../src/records/results/amend.ts';
 import { importRecords } from '../../../src/records/import/import.ts';
 import { readyRecord } from '../../../src/records/import/record.ts';
-import { confirmResult, seenOf } from '../../../src/governance/result-reviews/decide.ts';
+import { confirmResult, versionOf } from '../../../src/governance/result-reviews/decide.ts';
 import { recordAgain } from '../../../src/governance/result-reviews/record-again.ts';
 import type { Replacement } from '../../../src/governance/result-reviews/replacement.ts';
 import { prepareReplacement } from '../../../src/governance/result-reviews/replacement.ts';
@@ -43,7 +43,7 @@ suite('results that wait for somebody', async () => {
     withUnitOfWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'operator', reason: 'a test' }));
   const confirms = (id: string, more = {}) =>
     withUnitOfWork((work) =>
-      confirmResult(work, org.id, id, { actor: 'ana', reason: null, answer: null, seen: null, ...more }),
+      confirmResult(work, org.id, id, { actor: 'ana', reason: null, answer: null, version: null, ...more }),
     );
   const reviewsOf = async (id: string) =>
     (await findReviews(app.db, org.id, id)).map(({ flags, outcome }) => `${flags.join('+')} ${outcome ?? 'waits'}`);
@@ -121,7 +121,7 @@ suite('results that wait for somebody', async () => {
     const prepares = () => prepareReplacement(app, org.id, lost.assessment_id, 'level2', 'a test');
     const records = async (made: Awaited<ReturnType<typeof prepares>>) =>
       withUnitOfWork((work) =>
-        recordAgain(work, org.id, made as Replacement, { actor: 'ana', reason: 'a test', answer: null, seen: null }),
+        recordAgain(work, org.id, made as Replacement, { actor: 'ana', reason: 'a test', answer: null, version: null }),
       );
     const made = await prepares();
     await withUnitOfWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
@@ -149,8 +149,8 @@ suite('results that wait for somebody', async () => {
     const one = record({ needs_review: true });
     await imports(one);
     const id = one.assessment_id;
-    const seen = seenOf((await findLive(app.db, org.id, id))!, await findReviews(app.db, org.id, id));
-    const answers = await Promise.all(['ana', 'ben'].map((actor) => confirms(id, { actor, seen })));
+    const version = versionOf((await findLive(app.db, org.id, id))!, await findReviews(app.db, org.id, id));
+    const answers = await Promise.all(['ana', 'ben'].map((actor) => confirms(id, { actor, version })));
     assert.deepEqual(answers.toSorted(), ['changed', null].toSorted());
     assert.deepEqual(await reviewsOf(id), ['needs_review confirmed']);
     assert.equal(await confirms(id), 'nothing_waits');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { clockBehind, mirrorReader, runnerOf } from '../../../cli/commands/integrations/conform.ts';
 import { systemClock } from '../../../src/platform/time/clock.ts';
-import type { Outcome } from '../../../src/sandbox/conformance/conform.ts';
+import type { ScenarioOutcome } from '../../../src/sandbox/conformance/conform.ts';
 import { conform } from '../../../src/sandbox/conformance/conform.ts';
 import { startService } from '../../../src/main.ts';
 import { openApp } from '../../../src/server/open-app.ts';
@@ -52,7 +52,7 @@ export async function trials() {
     only: string[] | null,
     how: 'here' | 'process' = 'here',
     given: { command?: string; idColumn?: string; patienceMs?: number } = {},
-  ): Promise<Outcome[]> {
+  ): Promise<ScenarioOutcome[]> {
     const port = await freePort();
     const file = join(folder, `${fault}-${port}.ndjson`);
     const { signal } = new AbortController();
@@ -81,7 +81,7 @@ export async function trials() {
         only,
         patienceMs: given.patienceMs ?? 30_000,
         signal,
-        tell: () => {},
+        onOutcome: () => {},
       });
     } finally {
       await forwarder.close();
@@ -91,6 +91,6 @@ export async function trials() {
   return tried;
 }
 
-export const faultsOf = (outcomes: Outcome[]) => [
+export const faultsOf = (outcomes: ScenarioOutcome[]) => [
   ...new Set(outcomes.flatMap((outcome) => outcome.faults.map(({ fault }) => fault))),
 ];

@@ -7,7 +7,7 @@ import type { ConsoleRoute } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { addressOf } from '../../../src/web/console/server.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import { openCase } from '../../../src/governance/subject-requests/subject-requests.ts';
+import { openRequest } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { placeHold } from '../../../src/governance/legal-holds/holds.ts';
 import { orderRun } from '../../../src/governance/retention/run.ts';
 import { roles } from '../../../src/organisations/users/roles.ts';
@@ -31,11 +31,11 @@ const theirRun = service.app.random.uuid();
 const theirHold = service.app.random.uuid();
 const theirCase = service.app.random.uuid();
 await service.withUnitOfWork(async (work) => {
-  await orderRun(work, other.id, { runId: theirRun, rehearsal: true, actor: 'operator' });
+  await orderRun(work, other.id, { runId: theirRun, isDryRun: true, actor: 'operator' });
   const hold = { holdId: theirHold, learnerId: null, reason: 'Audit', actor: 'operator', endsAt: null };
   await placeHold(work, other.id, hold);
   const given = { kind: 'access', learnerId: null, about: 'Ana', note: null, actor: 'operator' } as const;
-  await openCase(work, other.id, { ...given, caseId: theirCase, receivedAt: new Date(work.nowMs) });
+  await openRequest(work, other.id, { ...given, caseId: theirCase, receivedAt: new Date(work.nowMs) });
 });
 
 /** Ids of the other organisation's things, by the parameter that they stand in. */

@@ -50,7 +50,7 @@ suite('a learner asks for a person’s review', async () => {
     const reviews = () => findReviews(app.db, org.id, sitting.assessment_id!);
     const answered = (answer: string | null, actor = 'ben') =>
       service.withUnitOfWork((work) =>
-        confirmResult(work, org.id, sitting.assessment_id!, { actor, reason: null, answer, seen: null }),
+        confirmResult(work, org.id, sitting.assessment_id!, { actor, reason: null, answer, version: null }),
       );
     return { sitting, address, read, asks, reviews, answered };
   }
@@ -128,7 +128,7 @@ suite('a learner asks for a person’s review', async () => {
       found === 'Level 2' ? (['Level 1', 'level1'] as const) : (['Level 2', 'level2'] as const);
     const made = await prepareReplacement(app, org.id, eve.sitting.assessment_id!, placement, 'Seen in class');
     assert.ok(typeof made === 'object');
-    const decision = { actor: 'ben', reason: 'Seen in class', answer: null, seen: null };
+    const decision = { actor: 'ben', reason: 'Seen in class', answer: null, version: null };
     assert.equal(await service.withUnitOfWork((work) => recordAgain(work, org.id, made, decision)), null);
     const saysSo = async () => {
       const page = (await eve.read()).replaceAll('\u00a0', ' ');

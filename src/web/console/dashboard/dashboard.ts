@@ -1,4 +1,4 @@
-import { countDueCases } from '../../../governance/subject-requests/subject-requests.ts';
+import { countDueRequests } from '../../../governance/subject-requests/subject-requests.ts';
 import { statement } from '../../../platform/db/database.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
@@ -204,7 +204,7 @@ async function creditLines({ app, base, role, organisationId }: Visit): Promise<
 async function caseLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
   if (!managers.includes(role)) return [];
   const by = new Date(app.clock.nowMs() + soonMs);
-  const count = await countDueCases(app.db, organisationId, by);
+  const count = await countDueRequests(app.db, organisationId, by);
   const to = `${base}/data-protection`;
   return [
     {

@@ -1,16 +1,20 @@
-import type { Case, CaseEntry, CaseStep } from '../../../governance/subject-requests/subject-requests.ts';
+import type {
+  SubjectRequest,
+  RequestEntry,
+  RequestStep,
+} from '../../../governance/subject-requests/subject-requests.ts';
 import {
   AboutErased,
-  caseKinds,
-  findCase,
-  isCaseKind,
+  requestKinds,
+  findRequest,
+  isRequestKind,
   isOfErased,
-  isOutcome,
-  listCases,
+  isRequestOutcome,
+  listRequests,
   listEntries,
-  openCase,
+  openRequest,
   outcomes,
-  takeStep,
+  addEntry,
 } from '../../../governance/subject-requests/subject-requests.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
@@ -42,7 +46,7 @@ const dayMs = 86_400_000;
 /** Cases due within this time are marked. */
 export const soonMs = 7 * dayMs;
 
-function clockOf(one: Case, nowMs: number, zone: string): Content {
+function clockOf(one: SubjectRequest, nowMs: number, zone: string): Content {
   if (one.closed_at !== null) return html`Closed ${day(one.closed_at, zone)}: ${outcomes[one.outcome!]}`;
   if (one.paused_since !== null) return html`Paused since ${day(one.paused_since, zone)}`;
   const days = Math.ceil((one.due_at.getTime() - nowMs) / dayMs);
@@ -51,7 +55,7 @@ function clockOf(one: Case, nowMs: number, zone: string): Content {
   return html`${one.due_at.getTime() - nowMs <= soonMs ? html`<strong>Soon</strong>: ` : null}${by}, in ${days} ${days === 1 ? 'day' : 'days'}`;
 }
 
-const aboutWhom = (base: string, one: Case): Content =>
+const aboutWhom = (base: string, one: SubjectRequest): Content =>
   one.learner_id === null
     ? one.about === null
       ? 'Somebody whose texts are gone'
@@ -63,19 +67,19 @@ async function cases(visit: Visit): Promise<Answer> {
   const isClosed = query.get('state') === 'closed';
   const from = readCount(query, 'from');
   const at = { state: isClosed ? 'closed' : 'open', from, limit: limits.consoleRows + 1 } as const;
-  const { rows, last } = pageOf(await listCases(app.db, id, at));
+  const { rows, last } = pageOf(await listRequests(app.db, id, at));
   const nowMs = app.clock.nowMs();
   const here = base + path;
   return {
     title: 'Data protection',
-    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${table<Case>(
+    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${table<SubjectRequest>(
       {
         caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
         none: isClosed ? 'No case has been closed yet.' : 'There is no open case.',
       },
       rows,
       {
-        Case: (one) => html`<a href="${here}/cases/${one.case_id}">${caseKinds[one.kind]}</a>`,
+        Case: (one) => html`<a href="${here}/cases/${one.case_id}">${requestKinds[one.kind]}</a>`,
         About: (one) => aboutWhom(base, one),
         Came: (one) => day(one.received_at, zone),
         Clock: (one) => clockOf(one, nowMs, zone),
@@ -93,7 +97,7 @@ async function openPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     back: { to: base + path, label: 'Data protection' },
     faults,
     main: f.form('Open the case', { cancel: base + path }, [
-      f.choose('kind', 'What is asked for', caseKinds),
+      f.choose('kind', 'What is asked for', requestKinds),
       f.text('learner', 'Learner’s id (optional)', {
         hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
         initial: query.get('learner') ?? '',
@@ -125,7 +129,7 @@ async function open(visit: Visit): Promise<Answer> {
   const isPast = receivedAt !== null && receivedAt.getTime() - dayMs <= app.clock.nowMs();
   const isNobody = learner === '' && about === '';
   const faults = faultsIn({
-    kind: !isCaseKind(kind) && 'Choose what is asked for.',
+    kind: !isRequestKind(kind) && 'Choose what is asked for.',
     learner:
       learner !== '' &&
       !isKnown &&
@@ -135,19 +139,19 @@ async function open(visit: Visit): Promise<Answer> {
     received: !isPast && 'Choose today, or a day before it.',
   });
   const once = onceOf(visit);
-  if (isFaulty(faults) || once === null || !isCaseKind(kind)) return openPage(visit, faults);
+  if (isFaulty(faults) || once === null || !isRequestKind(kind)) return openPage(visit, faults);
   await change(async (work) => {
-    if ((await findCase(work.tx, id, once)) !== undefined) return { result: null };
+    if ((await findRequest(work.tx, id, once)) !== undefined) return { result: null };
     const given = { kind, learnerId: learner || null, about: about || null, note: note || null };
-    await openCase(work, id, { caseId: once, ...given, receivedAt: receivedAt!, actor: userId });
+    await openRequest(work, id, { caseId: once, ...given, receivedAt: receivedAt!, actor: userId });
     return { result: null, resource: once };
   });
   return { to: `${base}${path}/cases/${once}?did=opened` };
 }
 
-const caseOf = (visit: Visit): Promise<Case> => named(visit, 'case_id', findCase);
+const caseOf = (visit: Visit): Promise<SubjectRequest> => named(visit, 'case_id', findRequest);
 
-const entryWords: Record<CaseEntry['kind'], string> = {
+const entryWords: Record<RequestEntry['kind'], string> = {
   opened: 'Opened',
   note: 'Note',
   paused: 'Clock stopped',
@@ -166,7 +170,7 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   ]);
   const acts = one.closed_at === null && managers.includes(role);
   return {
-    title: caseKinds[one.kind],
+    title: requestKinds[one.kind],
     back: { to: base + path, label: 'Data protection' },
     faults,
     main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts({
@@ -175,7 +179,7 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       Came: day(one.received_at, zone),
       Clock: clockOf(one, app.clock.nowMs(), zone),
       Extended: one.extended ? 'Yes, by two months' : 'No',
-    })}${acts && one.learner_id !== null && doing(base, one)}${table<CaseEntry>('What was done', rows, {
+    })}${acts && one.learner_id !== null && doing(base, one)}${table<RequestEntry>('What was done', rows, {
       Time: (row) => instant(row.at, zone),
       What: (row) => entryWords[row.kind],
       By: (row) => by(row.actor),
@@ -185,7 +189,7 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   };
 }
 
-function doing(base: string, one: Case): Content {
+function doing(base: string, one: SubjectRequest): Content {
   const here = `${base}/learners/${one.learner_id}`;
   if (one.kind === 'access')
     return html`<p><a href="${here}/export">Make the file with everything held of them</a></p>`;
@@ -200,7 +204,7 @@ const extension = {
 };
 
 /** @param isGone the learner is erased, so no text about them may be stored */
-function stepForm(visit: Visit, one: Case, isGone: boolean, faults: Faults): Content {
+function stepForm(visit: Visit, one: SubjectRequest, isGone: boolean, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
   const withText = [
     { value: 'note', label: 'Add a note' },
@@ -222,11 +226,13 @@ function stepForm(visit: Visit, one: Case, isGone: boolean, faults: Faults): Con
   ])}`;
 }
 
-function readStep(step: string, text: string): CaseStep | null {
+function readStep(step: string, text: string): RequestStep | null {
   if (step === 'note' || step === 'paused' || step === 'extended') return { kind: step, text };
   if (step === 'resumed') return { kind: step, text: text || null };
   const outcome = step.replace(/^closed-/, '');
-  return step.startsWith('closed-') && isOutcome(outcome) ? { kind: 'closed', outcome, text: text || null } : null;
+  return step.startsWith('closed-') && isRequestOutcome(outcome)
+    ? { kind: 'closed', outcome, text: text || null }
+    : null;
 }
 
 async function step(visit: Visit): Promise<Answer> {
@@ -242,7 +248,7 @@ async function step(visit: Visit): Promise<Answer> {
   if (isFaulty(faults) || read === null) return casePage(visit, faults);
   try {
     const done = await change(async (work) =>
-      ifDone(await takeStep(work, organisationId, one.case_id, { ...read, actor: userId }), one.case_id),
+      ifDone(await addEntry(work, organisationId, one.case_id, { ...read, actor: userId }), one.case_id),
     );
     if (done) return { to: `${base}${path}/cases/${one.case_id}?did=kept` };
     return casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });

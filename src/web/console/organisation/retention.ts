@@ -5,7 +5,7 @@ import { defaultMonths, kindNames, kinds } from '../../../governance/retention/k
 import { readMonths, readPolicy, setPolicy } from '../../../governance/retention/policy.ts';
 import type { Run, Tally } from '../../../governance/retention/run.ts';
 import {
-  byItself,
+  automatic,
   orderCounted,
   orderRun,
   retentionRuns,
@@ -91,7 +91,7 @@ async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, 
       mayChange && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
     }${table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
       Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-      What: (one) => (one.rehearsal ? 'Counted' : 'Deleted'),
+      What: (one) => (one.dry_run ? 'Counted' : 'Deleted'),
       By: (one) => actorOf(by, one.created_by),
       State: stateOf,
     })}<h2>Months</h2>${
@@ -116,7 +116,7 @@ async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, 
 }
 
 const actorOf = (by: (actor: string) => string, actor: string): string =>
-  actor === byItself ? 'By itself' : by(actor);
+  actor === automatic ? 'By itself' : by(actor);
 
 function stateOf(one: Run): string {
   if (one.stopped_by !== null) return 'Stopped';
@@ -157,7 +157,7 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
     if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
     const result =
       counted === null
-        ? await orderRun(work, id, { runId, rehearsal: true, actor })
+        ? await orderRun(work, id, { runId, isDryRun: true, actor })
         : await orderCounted(work, id, { runId, counted, actor });
     return result === null ? { result } : { result, resource: result };
   });
@@ -178,7 +178,7 @@ const linesOf = ({ tally }: Run): Line[] =>
   kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
 
 function numbers(one: Run): Content {
-  return table<Line>(one.rehearsal ? 'What is due' : 'What was deleted', linesOf(one), {
+  return table<Line>(one.dry_run ? 'What is due' : 'What was deleted', linesOf(one), {
     Kind: ({ kind }) => kinds[kind].label,
     Kept: ({ kind }) => keeps(one.months[kind]),
     Learners: numeric(({ tally }) => tally.learners),
@@ -199,9 +199,9 @@ async function run(visit: Visit): Promise<Answer> {
   const here = `${base}${path}/runs/${one.run_id}`;
   const by = await actorNames(visit);
   const mayChange = managers.includes(role);
-  const canDelete = one.rehearsal && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
+  const canDelete = one.dry_run && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
   return {
-    title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
+    title: one.dry_run ? 'What retention would delete' : 'What retention deleted',
     back: { to: base + path, label: 'Retention' },
     main: html`${notice(query, {
       again:
@@ -227,7 +227,7 @@ async function run(visit: Visit): Promise<Answer> {
       .filter(({ tally }) => tally.first.length > 0)
       .map(
         ({ kind, tally }) =>
-          html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.rehearsal && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
+          html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.dry_run && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
       )}`,
   };
 }
@@ -235,7 +235,7 @@ async function run(visit: Visit): Promise<Answer> {
 async function showCarryOut(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
   const cancel = `${visit.base}${path}/runs/${one.run_id}`;
-  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  if (!one.dry_run || one.finished_at === null) throw new NoSuchPage();
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return {
     title: 'Delete what is due?',
@@ -246,7 +246,7 @@ async function showCarryOut(visit: Visit): Promise<Answer> {
 
 async function carryOut(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
-  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  if (!one.dry_run || one.finished_at === null) throw new NoSuchPage();
   // The ID comes from the dry run, so a form that is sent twice makes one run.
   const runId = uuidOf('retention', one.run_id);
   const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;

@@ -8,7 +8,7 @@ import { isStorableLines, isStorableText } from '../../../platform/validation/pe
 import type { Consequences } from '../../../governance/result-reviews/consequences.ts';
 import { countConsequences } from '../../../governance/result-reviews/consequences.ts';
 import type { Decision, Refusal } from '../../../governance/result-reviews/decide.ts';
-import { confirmResult, openCase, refusals, withdrawReviewed } from '../../../governance/result-reviews/decide.ts';
+import { confirmResult, openReview, refusals, withdrawReviewed } from '../../../governance/result-reviews/decide.ts';
 import { recordAgain } from '../../../governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../governance/result-reviews/replacement.ts';
 import { messagePage, count } from '../kit/blocks.ts';
@@ -45,7 +45,7 @@ function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): 
   });
   return {
     faults,
-    decision: { actor, reason: reason || null, answer: isAsked ? answer : null, seen: sent.text('seen') },
+    decision: { actor, reason: reason || null, answer: isAsked ? answer : null, version: sent.text('seen') },
   };
 }
 
@@ -245,7 +245,7 @@ async function amend(visit: Visit): Promise<Answer> {
   const id = looked.of.assessment_id;
   const refusal = await change(async (work) => {
     // An amendment does not answer the learner's request. It only needs the version that the person saw.
-    const found = await openCase(work, organisationId, id, { ...decision, answer: '' });
+    const found = await openReview(work, organisationId, id, { ...decision, answer: '' });
     if (isRefusal(found)) return { result: found };
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });
     return { result: null, resource: id };

@@ -9,7 +9,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { suspendedWords } from '../../../records/evidence/wording.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { seenOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
+import { versionOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
 import type { VisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { findVisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { levelName, publishedLevels } from '../../../engine/scoring/levels.ts';
@@ -63,7 +63,7 @@ const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
 /** The fields that every form of a decision has. */
 export const decisionFields = (f: Fields, looked: Looked, label: string, hint = notedHint): Content => [
-  hiddenField('seen', seenOf(looked.row, looked.reviews)),
+  hiddenField('seen', versionOf(looked.row, looked.reviews)),
   f.text('reason', label, { hint }),
   looked.waiting?.requested_at != null &&
     f.lines('answer', 'What the learner is told', {

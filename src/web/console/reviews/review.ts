@@ -2,7 +2,7 @@ import { contentOf } from '../../../records/results/body.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Counts, Filter, Place, Waiting, Why } from '../../../governance/result-reviews/queue.ts';
+import type { Counts, Filter, PageToken, Waiting, Why } from '../../../governance/result-reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../../../governance/result-reviews/queue.ts';
 import type { DecidedReview } from '../../../governance/result-reviews/queue.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
@@ -55,7 +55,7 @@ function readFilter(query: URLSearchParams): Filter & { state: keyof typeof stat
 }
 
 /** A page token: `RANK.MILLISECONDS.ID`. */
-function readPlace(text: string | null): Place | null {
+function readPlace(text: string | null): PageToken | null {
   const [, rank, ms, assessmentId] = /^([0-9])\.(\d{1,13})\.([0-9a-f-]{36})$/.exec(text ?? '') ?? [];
   if (assessmentId === undefined || !isUuid(assessmentId)) return null;
   const openedAt = new Date(Number(ms));

@@ -3,7 +3,7 @@ import type { Content } from '../../../platform/html/html.ts';
 import { attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { waitingOf } from '../../../governance/result-reviews/decide.ts';
-import { mayAsk } from '../../../governance/result-reviews/request.ts';
+import { canAsk } from '../../../governance/result-reviews/request.ts';
 import { named } from '../layout.ts';
 import type { Closing } from '../closing.ts';
 import { dayInLondon } from '../words.ts';
@@ -29,7 +29,7 @@ const lines = (text: string): Content => text.split('\n').map((line, i) => html`
 export function reviewPart(last: Closing, organisation: string, { address, reviews, nowMs, again }: Asked): Content {
   const waiting = waitingOf(reviews);
   const answered = reviews.findLast((one) => one.requested_at !== null && one.decided_at !== null);
-  const may = last.kind === 'result' ? mayAsk(reviews, nowMs) : 'later';
+  const may = last.kind === 'result' ? canAsk(reviews, nowMs) : 'later';
   return html`${last.kind === 'result' ? madePart(last, reviews, organisation) : null}${answered === undefined ? null : answerPart(answered, organisation)}${
     may === 'waiting'
       ? html`<h2 id="review">You asked for a person to look at it</h2><p>You asked on ${dayInLondon(waiting!.requested_at!.getTime())}. ${named(organisation)} answers by <strong>${dayInLondon(waiting!.due_at!.getTime())}</strong>, on this page. Your result stays as it is until then.</p>`

@@ -85,9 +85,9 @@ suite('retention in the console', () => {
   test('what is due is counted first, then deleted once by a page of its own; the hold is released', async () => {
     const counted = await owner.post(`${path}/preview`, { once: service.app.random.uuid() });
     await carryOutRuns(service.app);
-    const rehearsal = await owner.follow(counted);
-    assert.match(rehearsal.text, /What retention would delete/);
-    assert.ok(rehearsal.text.includes(old) && !rehearsal.text.includes(held));
+    const dryRun = await owner.follow(counted);
+    assert.match(dryRun.text, /What retention would delete/);
+    assert.ok(dryRun.text.includes(old) && !dryRun.text.includes(held));
     const here = counted.headers.location!;
     assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
     await owner.fill(path, { ...settings, answers: '1' });
