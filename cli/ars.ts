@@ -10,7 +10,7 @@ const parentCheckMs = 500;
 /** After a stop, a connection may still wait for a lock of another process. The process ends after this time. */
 const endMs = 1000;
 
-/** SIGINT, SIGTERM and the end of npm, if npm started the command, abort it. A second Ctrl+C ends the process. */
+/** Aborted by SIGINT, SIGTERM, or the end of npm if npm started the command. A second Ctrl+C ends the process. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstMs: number | null = null;

@@ -9,7 +9,7 @@ import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { Failure } from './command.ts';
 import { terminal, writeOut } from './terminal.ts';
 
-/** Whether the owner or the group loses rights through a new owner or group. Takes the owner for a member of the group. */
+/** Whether the owner or the group loses rights through a new owner or group. The owner counts as a member of the group. */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
   const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
   const remaining = sameGroup ? group : others;
@@ -24,8 +24,8 @@ const notRenamed = new Set(['EBUSY', 'EXDEV']);
  * @throws Failure if an owner or group would lose access: nothing is changed
  */
 export async function takePlace(beside: string, file: string): Promise<void> {
-  const place = await realpath(file).catch(() => file);
-  const replaced = await stat(place).catch(() => null);
+  const target = await realpath(file).catch(() => file);
+  const replaced = await stat(target).catch(() => null);
   if (replaced !== null) {
     const { mode, uid, gid } = replaced;
     // Only root can change the owner. Members of the group can set the group.
@@ -38,29 +38,29 @@ export async function takePlace(beside: string, file: string): Promise<void> {
     await chmod(beside, mode & 0o777);
   }
   try {
-    await rename(beside, place);
+    await rename(beside, target);
   } catch (error) {
     if (!notRenamed.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await copyFile(beside, place);
+    await copyFile(beside, target);
     await rm(beside, { force: true });
   }
 }
 
 /** Removes parts that killed commands have left, because a part may contain a learner who was erased since. */
-async function removeLeftParts(place: string): Promise<void> {
-  const name = basename(place);
-  for (const entry of await readdir(dirname(place)).catch(() => [])) {
+async function removeLeftParts(target: string): Promise<void> {
+  const name = basename(target);
+  for (const entry of await readdir(dirname(target)).catch(() => [])) {
     if (!entry.startsWith(name) || !/^\.[0-9a-f]{12}\.part$/.test(entry.slice(name.length))) continue;
-    const path = join(dirname(place), entry);
+    const path = join(dirname(target), entry);
     const writtenAt = (await stat(path).catch(() => null))?.mtimeMs;
     if (writtenAt !== undefined && writtenAt < systemClock.nowMs() - limits.leftPartMs) await rm(path, { force: true });
   }
 }
 
 /** A new name next to a file. Two commands that write the same file need two names. */
-export async function besideOf(place: string): Promise<string> {
-  await removeLeftParts(place);
-  return `${place}.${systemRandom.bytes(6).toString('hex')}.part`;
+export async function besideOf(target: string): Promise<string> {
+  await removeLeftParts(target);
+  return `${target}.${systemRandom.bytes(6).toString('hex')}.part`;
 }
 
 /** Keeps a part that changes seldom from removal by other commands. @returns a function that stops this */

@@ -59,10 +59,10 @@ export function runnerOf(command: string, setup: Setup): Runner {
 }
 
 /** Reads the mirror; null if it can't be read, because the client has yet to make it. */
-export function mirrorReader(place: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
+export function mirrorReader(location: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
   return async (isNeeded) => {
     try {
-      const mirror = await openForeignMirror(place, columns);
+      const mirror = await openForeignMirror(location, columns);
       await mirror.close();
       return mirror;
     } catch (error) {

@@ -59,10 +59,10 @@ export abstract class ForeignMirror {
   async close(): Promise<void> {}
 }
 
-export async function openForeignMirror(place: string, columns: Columns): Promise<ForeignMirror> {
-  const mirror = place.startsWith('table:')
-    ? tableMirror(place.slice('table:'.length), columns)
-    : new FileMirror(place, columns);
+export async function openForeignMirror(location: string, columns: Columns): Promise<ForeignMirror> {
+  const mirror = location.startsWith('table:')
+    ? tableMirror(location.slice('table:'.length), columns)
+    : new FileMirror(location, columns);
   await mirror.read().catch(async (error: unknown) => {
     await mirror.close().catch(() => {});
     throw error;

@@ -105,7 +105,7 @@ async function repair(
       if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
       if (wanted.size === 0) break;
     }
-    // Results that have left the filters meanwhile do not belong into the mirror.
+    // Results that have left the filters meanwhile do not belong in the mirror.
     if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
   }
   for (const ids of inParts([...wanted])) {

@@ -1,3 +1,4 @@
+import type { App } from '../../../src/platform/app.ts';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -139,6 +140,14 @@ async function makeSandbox({ app }: OpenApp, call: Calling): Promise<{ sandbox: 
   }
 }
 
+function senderOf(app: App, chaos: Chaos | null) {
+  const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
+  const onFault = (fault: string) => app.log.info('sandbox.fault', { fault });
+  return chaos === null
+    ? sender
+    : disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), onFault);
+}
+
 async function run(call: Calling) {
   const { activity: perMinute } = call.options;
   const chaos = readChaos(call);
@@ -154,12 +163,7 @@ async function run(call: Calling) {
   if (made === null) return { json: { stopped: true }, text: '' };
   const { app } = opened;
   const { sandbox, lock } = made;
-  let sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
-  if (chaos !== null) {
-    const onFault = (fault: string) => app.log.info('sandbox.fault', { fault });
-    sender = disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), onFault);
-  }
-  const service = await startService(opened, 'all', { sender });
+  const service = await startService(opened, 'all', { sender: senderOf(app, chaos) });
   call.progress('');
   let filled = 0;
   let hasFilled = false;

@@ -104,7 +104,7 @@ const left = statement('membership.left')`
    where exists (select from membership m where m.organisation_id = $1 and m.group_id = p.group_id
                     and m.left_position is not null and m.learner_id in (${idsOf('p.learner_id')}))`;
 
-/** The pairs whose learner has left the group, learners that were merged into this one included. */
+/** The pairs whose learner, or a learner that was merged into it, has left the group. */
 export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   return tx.query<Pair>(left, [
@@ -127,7 +127,7 @@ async function begin(work: UnitOfWork, organisationId: number, groupId: string, 
 }
 
 /**
- * Members by reference, as POST /groups/{id}/members and its counterpart name them.
+ * Adds or removes learners by reference, for POST /groups/{id}/members and /groups/{id}/members/remove.
  * @throws ApiError not_found, team_group_managed
  */
 async function changeByRefs(
@@ -164,11 +164,12 @@ export async function removeMembers(...args: ByRefs) {
   return { removed: changed, not_members: others };
 }
 
-/** The groups that learners join and leave. If both are set, only members of the one join the other. */
+/** The groups that learners join and leave. If both are set, only members of the one to leave join the other. */
 export type Moving = { joins: string | null; leaves: string | null };
 
 /**
- * Moves learners by ID, because some have no reference. Skips erased learners. Moves the remaining learner of a merge.
+ * Moves learners by ID, because some have no reference. Skips erased learners. The ID of a merged
+ * learner moves the learner that remains.
  * @returns how many learners changed
  * @throws ApiError not_found, team_group_managed
  */
