@@ -1,12 +1,13 @@
 import type { Clock } from '../platform/time/clock.ts';
+import type { Secrets } from '../platform/crypto/secrets.ts';
 import { limits } from '../platform/config/limits.ts';
 
 const maxAddresses = 10_000;
 
 /** The name of the window that several IP addresses share. */
-export const manyAddresses = 'many';
+const manyAddresses = 'many';
 
-export type Window = { address: string; startMs: number; calls: number; hash?: Buffer };
+type Window = { address: string; startMs: number; calls: number; hash?: Buffer };
 
 /** Counts calls by IP address in fixed windows, in this process only. */
 export class AddressWindows {
@@ -46,5 +47,40 @@ export class AddressWindows {
   /** Whole seconds until the window is over. */
   waitSeconds({ startMs }: Window): number {
     return Math.max(1, Math.ceil((startMs + limits.rateWindowMs - this.#clock.nowMs()) / 1000));
+  }
+}
+
+export type Refused = {
+  /** A keyed hash of the IP address, for the audit log. */
+  address: Buffer;
+  /** Whether the call gets its own audit row. */
+  listed: boolean;
+  /** Seconds to wait when there were too many, otherwise 0. */
+  waitSeconds: number;
+};
+
+/**
+ * Counts calls without valid credentials by IP address, in this process only. The limit slows guessing and the writing of
+ * audit rows. Calls with valid credentials are never counted.
+ */
+export class RefusedCallers {
+  #windows: AddressWindows;
+  #secrets: Secrets;
+  #everybody: AddressWindows;
+
+  constructor(clock: Clock, secrets: Secrets) {
+    this.#windows = new AddressWindows(clock, 'share');
+    this.#everybody = new AddressWindows(clock, 'share');
+    this.#secrets = secrets;
+  }
+
+  count(address: string): Refused {
+    const window = this.#windows.count(address);
+    const throttled = window.calls > limits.failedAttempts;
+    return {
+      address: (window.hash ??= this.#secrets.mac('address', window.address, 16)),
+      listed: !throttled && this.#everybody.count(manyAddresses).calls <= limits.refusedListed,
+      waitSeconds: throttled ? this.#windows.waitSeconds(window) : 0,
+    };
   }
 }

@@ -8,7 +8,7 @@ import { hashSecret } from '../integrations/access-keys/keys.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
 import { tracing } from '../platform/observability/tracing.ts';
 import { type Admission, type Admit, type CachedRead, credentialsOf, rateHeaders } from './admission.ts';
-import type { KeyUses } from './key-uses.ts';
+import type { KeyUses } from '../integrations/access-keys/key-uses.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
 /** `headers`: names and values in turn. */

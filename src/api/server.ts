@@ -29,8 +29,8 @@ import { type Admission, admitter, credentialsOf, invalidCredentials, rateHeader
 import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { detailOf, handle, unsupported } from './handle.ts';
-import { type Refused, RefusedCallers } from './refused-callers.ts';
-import { KeyUses } from './key-uses.ts';
+import { type Refused, RefusedCallers } from './address-windows.ts';
+import { KeyUses } from '../integrations/access-keys/key-uses.ts';
 import { type Admitting, answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './route-table.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../platform/time/manual-clock.ts';
 import { findKey, listKeys } from '../../../src/integrations/access-keys/keys.ts';
-import { usesOf } from '../../../src/integrations/access-keys/use.ts';
+import { usesOf } from '../../../src/integrations/access-keys/key-uses.ts';
 import { assertRefused } from '../../contract/support/expect.ts';
 import { withService } from '../../support/service.ts';
 

@@ -13,8 +13,8 @@ import {
 import { receiptPdf } from '../../../integrations/access-keys/receipt.ts';
 import type { ScopeInWords } from '../../../integrations/access-keys/scope-words.ts';
 import { scopeInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
-import type { StoredUse } from '../../../integrations/access-keys/use.ts';
-import { usesOf } from '../../../integrations/access-keys/use.ts';
+import type { StoredUse } from '../../../integrations/access-keys/key-uses.ts';
+import { usesOf } from '../../../integrations/access-keys/key-uses.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { confirmPage, day, facts, moment, notice, table, told } from '../kit/blocks.ts';
 import type { Faults } from '../kit/form.ts';

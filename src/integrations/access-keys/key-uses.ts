@@ -1,16 +1,22 @@
 import ipaddr from 'ipaddr.js';
+import type { App } from '../../platform/app.ts';
 import { type Database, type Tx, statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { parseIp } from '../../platform/validation/networks.ts';
 import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
+import { errorFields } from '../../platform/observability/log.ts';
 
-type KeyUse = { organisationId: number; keyId: string; network: string; client: string; atMs: number };
+const everyMs = 10_000;
+const maxUses = 1000;
+
+type Key = { organisationId: number; keyId: string };
+type Use = Key & { address: string | null; client: string | undefined; atMs: number };
 
 /** Bits of an IP address that are kept: enough to recognise a data centre, too few for a person. */
 const keptBits = { ipv4: 24, ipv6: 48 } as const;
 
 /** The network of an IP address; empty when it is unknown. */
-export function networkOf(address: string | null): string {
+function networkOf(address: string | null): string {
   if (address === null) return '';
   const ip = parseIp(address);
   const length = keptBits[ip.kind()];
@@ -21,7 +27,7 @@ export function networkOf(address: string | null): string {
 }
 
 /** The first product of a User-Agent, such as `curl/8.5.0`; empty without one. */
-export function clientOf(userAgent: string | undefined): string {
+function clientOf(userAgent: string | undefined): string {
   const [product = ''] = /^[\w.+-]+(?:\/[\w.+-]+)?/.exec(userAgent ?? '') ?? [];
   const kept = product.slice(0, limits.keyClientChars);
   return holdsNationalInsuranceNumber(kept) ? '' : kept;
@@ -44,17 +50,86 @@ const prune = statement('key_use.prune')`
      and u.network = old.network and u.client = old.client`;
 
 /** Records uses, and deletes all but the latest of each key. */
-export async function recordUses(db: Database, uses: KeyUse[]): Promise<void> {
+async function recordUses(db: Database, uses: Use[]): Promise<void> {
   await db.query(record, [
     uses.map((use) => use.keyId),
-    uses.map((use) => use.network),
-    uses.map((use) => use.client),
+    uses.map((use) => networkOf(use.address)),
+    uses.map((use) => clientOf(use.client)),
     uses.map((use) => use.atMs),
   ]);
   await db.query(prune, [
     [...new Set(uses.map((use) => use.organisationId))],
     [...new Set(uses.map((use) => use.keyId))],
   ]);
+}
+
+/**
+ * Gathers from which IP addresses and with which clients keys are used. The first use from an address is written
+ * immediately, later ones every few seconds. A crash loses only those; rate_window has the time of a key's last use.
+ */
+export class KeyUses {
+  #app: App;
+  #uses = new Map<string, Use>();
+  /** The last use of each key: the next one is nearly always alike. */
+  #last = new Map<string, Use>();
+  #waiting = new Set<Use>();
+  #timer: NodeJS.Timeout | null = null;
+  #written = Promise.resolve();
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  note({ organisationId, keyId }: Key, address: string | null, client: string | undefined): void {
+    const atMs = this.#app.clock.nowMs();
+    let use = this.#last.get(keyId);
+    if (use === undefined || use.address !== address || use.client !== client) {
+      const name = `${keyId} ${address} ${client}`;
+      use = this.#uses.get(name);
+      if (use === undefined) {
+        if (this.#uses.size >= maxUses) {
+          this.#uses.clear();
+          this.#last.clear();
+        }
+        use = { organisationId, keyId, address, client, atMs };
+        this.#uses.set(name, use);
+        this.#waiting.add(use);
+        this.#later(0);
+      }
+      this.#last.set(keyId, use);
+    }
+    use.atMs = atMs;
+    this.#waiting.add(use);
+    if (this.#timer === null) this.#later(everyMs);
+  }
+
+  #later(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      void this.#write();
+    }, ms);
+    this.#timer.unref();
+  }
+
+  /** Writes one batch after the other. */
+  #write(): Promise<void> {
+    this.#written = this.#written.then(async () => {
+      if (this.#waiting.size === 0) return;
+      const uses = [...this.#waiting];
+      this.#waiting.clear();
+      await recordUses(this.#app.db, uses).catch((error: unknown) =>
+        this.#app.log.error('key_uses.failed', errorFields(error)),
+      );
+    });
+    return this.#written;
+  }
+
+  /** Writes the uses that wait. */
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#write();
+  }
 }
 
 const ofKey = statement('key_use.of_key')`
