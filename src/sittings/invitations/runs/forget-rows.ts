@@ -11,6 +11,7 @@ import { countFaulty } from './check.ts';
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
 // A row without a usable reference is found by its name or email address. A row with another reference belongs to
 // another learner, so it loses only the email address.
+// In an update by columns, Citus takes only immutable functions, and jsonb_build_object is not one.
 const deleteOfPerson = statement('invitation_run.delete_of_person')`
   with without as (
     update invitation_run_row
@@ -27,8 +28,8 @@ const deleteOfPerson = statement('invitation_run.delete_of_person')`
   counted as (
     select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
   update background_job j
-     set progress = progress || jsonb_build_object('total', (progress -> 'total')::int8 - c.rows,
-                                                   'faulty', greatest(0, (progress -> 'faulty')::int8 - c.faulty))
+     set progress = progress || ('{"total":' || ((progress -> 'total')::int8 - c.rows)::text || ',"faulty":'
+                                 || greatest(0, (progress -> 'faulty')::int8 - c.faulty)::text || '}')::jsonb
     from counted c where j.organisation_id = $1 and j.job_id = c.run_id`;
 
 /** Deletes a person's rows that still wait, so that they invite no one. */
