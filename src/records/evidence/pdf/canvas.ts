@@ -16,9 +16,8 @@ export const pageHeight = 841.89;
 type Page = { content: string[]; marks: number; annotations: Ref[] };
 
 /**
- * Draws on the pages of one document. Coordinates are in points from the top left corner.
- * Everything drawn stands either inside `tagged`, which makes it part of the reading order, or inside `artifact`,
- * which says that it is decoration.
+ * Draws on the pages of one document, in points from the top left corner. Every mark is inside `tagged`, which gives it a
+ * place in the reading order, or inside `artifact`, which marks it as decoration.
  */
 export class Canvas {
   readonly #file: PdfFile;
@@ -58,7 +57,7 @@ export class Canvas {
     this.#marked('/Artifact BMC', draw);
   }
 
-  /** Draws on an earlier page, as decoration: for what is known only at the end, like the number of pages. */
+  /** Decorates an earlier page with values that are known only at the end, such as the number of pages. */
   artifactOn(page: number, draw: () => void): void {
     const after = this.#pages.splice(page + 1);
     this.artifact(draw);
@@ -108,7 +107,6 @@ export class Canvas {
     );
   }
 
-  /** A filled circle, as four Bézier curves. */
   dot(x: number, y: number, radius: number, colour: Colour): void {
     const k = 0.5522847 * radius;
     const cy = pageHeight - y;
@@ -122,7 +120,7 @@ export class Canvas {
     );
   }
 
-  /** Many small squares of one colour in one path; `cells` are top left corners. */
+  /** Rows of squares in one path. A cell is its top left corner and the number of squares. */
   squares(cells: readonly (readonly [number, number, number])[], side: number, colour: Colour): void {
     const path = cells
       .map(
@@ -133,7 +131,6 @@ export class Canvas {
     this.#push(`${rgb(colour)} rg\n${path}\nf`);
   }
 
-  /** Draws a shaped line with its left end at `x` and its baseline at `baseline`; `size` in points. */
   text(line: Line, x: number, baseline: number, size: number, colour: Colour): void {
     let pen = x;
     const out: string[] = [`${rgb(colour)} rg`];
@@ -151,7 +148,6 @@ export class Canvas {
     this.#push(out.join('\n'));
   }
 
-  /** Makes a rectangle of the current page a link, as a child of `element`. */
   link(
     element: Element,
     x: number,
@@ -180,7 +176,6 @@ export class Canvas {
     return font;
   }
 
-  /** Writes the pages and the fonts; returns the page objects and the page tree. */
   write(): { pages: Ref[]; tree: Ref } {
     const tree = this.#file.allocate();
     const fonts = this.fonts;
@@ -204,14 +199,12 @@ export class Canvas {
 
 const rgb = (colour: Colour): string => colour.map(pdfNumber).join(' ');
 
-/**
- * The operators that show glyphs in one text object: adjustments in thousandths of the size, marks raised and lowered.
- */
+/** The operators that show glyphs in one text object, with adjustments in thousandths of the size. */
 function pushGlyphs(out: string[], glyphs: readonly Glyph[], font: SubsetFont, size: number): void {
   let array = '';
   let hex = '';
   let rise = 0;
-  // How far the pen is to the right of where the font program leaves it, in thousandths.
+  // The distance of the pen from where the font program leaves it, in thousandths.
   let owed = 0;
   for (const glyph of glyphs) {
     if (glyph.dy !== rise) {

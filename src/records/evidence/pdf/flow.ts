@@ -4,7 +4,7 @@ import type { Element } from './structure.ts';
 import type { Line, Weight } from './shaping.ts';
 import { breakLines, followedBySpace } from './shaping.ts';
 
-// Dark enough to stay apart from white on any printer; nothing is said by colour alone.
+// The colours are dark enough for any printer, and none has a meaning of its own.
 export const ink: Colour = [0.1, 0.11, 0.13];
 export const muted: Colour = [0.33, 0.35, 0.39];
 export const accent: Colour = [0.07, 0.21, 0.37];
@@ -20,7 +20,7 @@ export const bodySize = 9;
 export const smallSize = 7.8;
 export const leading = 1.35;
 
-/** Where the next thing goes. Everything draws itself at `y` and moves it down. */
+/** The next free place. Each block draws itself at `y` and moves `y` down. */
 export class Flow {
   readonly canvas: Canvas;
   y = top;
@@ -30,7 +30,7 @@ export class Flow {
     canvas.addPage();
   }
 
-  /** Starts a new page unless `height` points are left on this one. Returns whether it did. */
+  /** Starts a new page unless `height` points are left. @returns whether it did */
   need(height: number): boolean {
     if (this.y + height <= bottom || this.y === top) return false;
     this.canvas.addPage();
@@ -39,7 +39,7 @@ export class Flow {
   }
 }
 
-/** A piece of text broken for a width: its lines and its height in points. */
+/** Text broken into lines, with its height in points. */
 export type TextBox = { lines: Line[]; size: number; height: number };
 
 export function textBox(text: string, width: number, size: number, weight: Weight = 'regular'): TextBox {
@@ -47,7 +47,7 @@ export function textBox(text: string, width: number, size: number, weight: Weigh
   return { lines, size, height: lines.length * lineHeight(lines, size) };
 }
 
-// Scripts with tall marks get more room between lines than the Latin of the labels, and so do marks that are stacked.
+// Tall scripts and stacked marks get more room between lines.
 function lineHeight(lines: readonly Line[], size: number): number {
   const latin = lines.every(({ runs }) => runs.every((run) => run.face.startsWith('NotoSans-')));
   let rise = 0;
@@ -61,20 +61,18 @@ function lineHeight(lines: readonly Line[], size: number): number {
   return size * Math.max(latin ? leading : 1.75, 2 * (0.42 + rise), 2 * (0.36 + fall));
 }
 
-/** The box as the first of two texts in one element: a space keeps their words apart. */
+/** Ends a box with a space, so that its last word stays apart from the next text of the same element. */
 export function followed(box: TextBox, weight: Weight = 'regular'): TextBox {
   const last = box.lines.length - 1;
   return { ...box, lines: box.lines.map((line, i) => (i === last ? followedBySpace(line, weight) : line)) };
 }
 
-/** The height of the first line: cells of one row are moved down to share the tallest one's middle. */
+/** The height of the first line. The cells of a row share the middle of the tallest one. */
 export function firstLine(box: TextBox): number {
   return box.height / Math.max(1, box.lines.length);
 }
 
-/**
- * Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content.
- */
+/** Draws lines inside tagged or artifact content, with their top at `y` and their left or right ends at `x`. */
 export function drawText(
   canvas: Canvas,
   box: TextBox,
@@ -90,7 +88,7 @@ export function drawText(
   });
 }
 
-/** Text that may run over the end of a page, line by line. */
+/** Draws text that may continue on the next page. */
 export function lines(flow: Flow, box: TextBox, x: number, element: Element, colour: Colour): void {
   if (box.lines.length === 0) return;
   const step = box.height / box.lines.length;

@@ -5,9 +5,8 @@ import { pdfNumber, refTo, utf16Hex } from './objects.ts';
 import { subsetTrueType } from './truetype.ts';
 
 /**
- * The part of one face that a document uses. A character identifier is handed out for each pair of shape and text
- * in the order of first use *in this document*, so neither other documents nor a cache can change the bytes, and a
- * shape that stands for different text in two places copies as the right text in both.
+ * The part of a face that one document uses. Each pair of shape and text gets a character identifier in the order of first
+ * use in this document. So the bytes depend on this document alone, and a shape with two texts copies correctly.
  */
 export class SubsetFont {
   readonly face: Face;
@@ -25,12 +24,11 @@ export class SubsetFont {
     this.ref = file.allocate();
   }
 
-  /** The name of this font in the resources of every page. */
   get resource(): string {
     return `F${this.#index}`;
   }
 
-  /** The character identifier that shows a glyph, as four hexadecimal digits. */
+  /** A glyph's character identifier, as four hexadecimal digits. */
   cidHex(glyph: Glyph): string {
     let hex = this.#cids.get(glyph.key);
     if (hex === undefined) {
@@ -41,14 +39,14 @@ export class SubsetFont {
     return hex;
   }
 
-  /** Writes the font program, its descriptor, widths and text mapping; call once, after the last `cidHex`. */
+  /** Writes the font. Call it once, after the last `cidHex`. */
   embed(): void {
     const { face } = this;
     const file = this.#file;
     const toThousand = 1000 / face.unitsPerEm;
     const subset = subsetTrueType(face.source, this.#gids);
     const program = file.addStream(`/Length1 ${subset.bytes.length}`, subset.bytes);
-    // PDF/A-1 asks for the set of character identifiers that the program holds, one bit each.
+    // PDF/A-1 requires the set of the font's character identifiers, one bit each.
     const cidSet = new Uint8Array((subset.glyphs + 7) >> 3);
     for (let cid = 0; cid < subset.glyphs; cid++) cidSet[cid >> 3]! |= 0x80 >> (cid & 7);
     const cidSetRef = file.addStream('', cidSet);
@@ -79,7 +77,7 @@ export class SubsetFont {
       if (text !== '') entries.push(`<${cidHex(cid)}> <${utf16Hex(text)}>`);
     });
     const blocks: string[] = [];
-    // The format allows at most 100 entries in one block.
+    // A block has at most 100 entries.
     for (let i = 0; i < entries.length; i += 100) {
       const block = entries.slice(i, i + 100);
       blocks.push(`${block.length} beginbfchar\n${block.join('\n')}\nendbfchar\n`);
@@ -96,7 +94,7 @@ export class SubsetFont {
 
 const cidHex = (cid: number): string => cid.toString(16).toUpperCase().padStart(4, '0');
 
-/** Six capital letters that tell the subsets of one document apart. */
+/** Six capital letters, different for each subset of a document. */
 function subsetTag(index: number): string {
   let tag = '';
   for (let i = 0, rest = index; i < 6; i++, rest = Math.floor(rest / 26))

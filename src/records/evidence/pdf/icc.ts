@@ -1,7 +1,4 @@
-/**
- * A version 2 ICC profile of the sRGB colour space: its primaries adapted to D50, and the tone curve as the usual
- * approximation by one gamma of 2.2. PDF/A asks for a profile; the page itself uses near-black and one dark blue.
- */
+/** A version 2 ICC profile of sRGB, which PDF/A requires: primaries adapted to D50, and a gamma of 2.2. */
 export function srgbProfile(): Uint8Array {
   const text = (value: string): Buffer => {
     const body = Buffer.alloc(12 + value.length + 1 + 78);
@@ -39,7 +36,7 @@ export function srgbProfile(): Uint8Array {
   const header = Buffer.alloc(128);
   header.writeUInt32BE(0x02100000, 8);
   header.write('mntrRGB XYZ ', 12, 'latin1');
-  // A profile must carry a date; this one's is that of the sRGB standard's year.
+  // A profile must have a date. This one has the year of the sRGB standard.
   [1999, 1, 1, 0, 0, 0].forEach((part, i) => header.writeUInt16BE(part, 24 + 2 * i));
   header.write('acsp', 36, 'latin1');
   [0.9642, 1, 0.8249].forEach((value, i) => header.writeInt32BE(Math.round(value * 65536), 68 + 4 * i));

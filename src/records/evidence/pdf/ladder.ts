@@ -11,7 +11,7 @@ const width = contentWidth;
 
 type Band = { rung: Rung; x: number; width: number };
 
-/** The rungs from left to right, the estimate and its interval above them where there is a scale. */
+/** Draws the rungs from left to right. With a scale, the estimate and its interval are above them. */
 export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, section: Element): void {
   const { scale } = block;
   const above = scale === null ? 1 : 30;
@@ -40,10 +40,7 @@ export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, sectio
   flow.y += 4;
 }
 
-/**
- * From ability to a place on the page. The ends reach a little past everything that is drawn, and an open rung is
- * at least as wide as half the span of the cuts' average, so that its name fits.
- */
+/** Maps abilities to the page. The axis extends past everything drawn, so that the names of open rungs fit. */
 function axis(scale: Scale, rungs: readonly Rung[]): (theta: number) => number {
   const first = scale.cuts[0]?.theta ?? scale.low;
   const last = scale.cuts.at(-1)?.theta ?? scale.high;

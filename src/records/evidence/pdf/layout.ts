@@ -26,7 +26,7 @@ import { drawBars, drawTable } from './tables.ts';
 import type { Weight } from './shaping.ts';
 import { followedBySpace, shapeLine } from './shaping.ts';
 
-/** Lays the whole document out. The structure elements become children of `root`. */
+/** Lays the document out. The structure elements become children of `root`. */
 export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element): void {
   const flow = new Flow(canvas);
   masthead(flow, document, root);
@@ -34,8 +34,8 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   document.blocks.forEach((block, index) => {
     if (block.kind === 'heading') {
       section = root.add('Sect');
-      // A short section stays together; a long one has at least its beginning under its heading. The last one never
-      // stands alone on its page: the one before it goes with it.
+      // A short section stays on one page, and a long one has its beginning under its heading. The last section shares
+      // its page with the one before.
       const next = document.blocks.findIndex((later, i) => i > index && later.kind === 'heading');
       const isSecondLast = next > 0 && !document.blocks.slice(next + 1).some((later) => later.kind === 'heading');
       const room = 26 + Math.min(200, sectionHeight(document.blocks, index + 1));
@@ -46,7 +46,7 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   runningFeet(canvas, document);
 }
 
-/** About how high the blocks from `start` to the next heading are, in points. */
+/** The approximate height of the blocks from `start` to the next heading, in points. */
 function sectionHeight(blocks: readonly Block[], start: number): number {
   let height = 0;
   for (let i = start; i < blocks.length && blocks[i]!.kind !== 'heading'; i++) height += heightOf(blocks[i]!);
@@ -86,7 +86,7 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   flow.y = Math.max(namesEnd, codeEnd) + 4;
 }
 
-/** Whose document it is and what it is, on the left. @returns where it ends */
+/** Draws the names on the left. @returns where they end */
 function names(flow: Flow, document: EvidenceDocument, section: Element, width: number): number {
   const { canvas } = flow;
   let y = flow.y;
@@ -106,7 +106,7 @@ function names(flow: Flow, document: EvidenceDocument, section: Element, width: 
   return y + name.height + 4;
 }
 
-/** Where the file can be checked, on the right: as a code and as a link. @returns where it ends */
+/** Draws the QR code and the link on the right. @returns where they end */
 function codeAndAddress(
   flow: Flow,
   verify: NonNullable<EvidenceDocument['verify']>,
@@ -138,9 +138,7 @@ function codeAndAddress(
   return y;
 }
 
-/**
- * Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut.
- */
+/** Text in the first size that needs at most two lines, or else in the last size with as many lines as it needs. */
 function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
   return (
     sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ??
@@ -269,22 +267,21 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   flow.y = start + height + 4;
 }
 
-/** Room in a column of answers beside the question's id: its number before, its outcome after. */
+/** Room in a column of answers for the number and the outcome. */
 const answerRoom = 60;
-/** Room for the working time, where there is one. */
 const timeRoom = 30;
 
 function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Element): void {
   const names = block.answers.map(({ id }) => shapeLine(id, 'regular'));
   const widest = names.reduce((max, name) => Math.max(max, (name.width * smallSize) / 1000), 0);
-  // Ids of the shipped banks leave room for four columns; longer ones get fewer, so that none is cut.
+  // IDs of the shipped banks fit into four columns. Longer IDs get fewer columns.
   const beside = answerRoom + (block.answers.some(({ time }) => time !== undefined) ? timeRoom : 0);
   const columns = Math.min(4, Math.max(1, Math.floor(contentWidth / (widest + beside))));
   const width = contentWidth / columns;
   const step = smallSize * 1.5;
   const parent = section.add('L');
   let done = 0;
-  // Column by column down the page, and again on the next page where they don't fit.
+  // Answers run down each column of a page, and continue on the next page.
   while (done < block.answers.length) {
     const left = block.answers.length - done;
     const wanted = Math.ceil(left / columns);

@@ -1,34 +1,28 @@
 import { createHash } from 'node:crypto';
 import { zlibSync } from 'fflate';
 
-/** A reference to an indirect object: its number, as `PdfFile.allocate` gave it. */
+/** The number of an indirect object. */
 export type Ref = number;
 
-/** `12 0 R`, the way one object names another. */
 export const refTo = (ref: Ref): string => `${ref} 0 R`;
 
-/**
- * A number for a content stream or dictionary: at most three decimals, never an exponent, never "-0".
- * Three decimals of a point are 0.35 micrometres, and rounding hides the last bits of floating-point sums.
- */
+/** A number with at most three decimals, no exponent and no "-0". Rounding hides the last bits of floating-point sums. */
 export function pdfNumber(value: number): string {
   const rounded = Math.round(value * 1000) / 1000;
   return rounded === 0 ? '0' : String(rounded);
 }
 
-/** A text string as hexadecimal UTF-16BE with a byte-order mark: any character, nothing to escape. */
+/** A text string as hexadecimal UTF-16BE with a byte-order mark, so that nothing needs escaping. */
 export function pdfText(text: string): string {
   return `<FEFF${utf16Hex(text)}>`;
 }
 
-/** UTF-16BE code units in upper-case hexadecimal. */
 export function utf16Hex(text: string): string {
   let hex = '';
   for (let i = 0; i < text.length; i++) hex += text.charCodeAt(i).toString(16).toUpperCase().padStart(4, '0');
   return hex;
 }
 
-/** A literal string of printable ASCII, for addresses and identifiers. */
 export function pdfAscii(text: string): string {
   if (!/^[\x20-\x7e]*$/.test(text)) throw new RangeError('a PDF literal string must be printable ASCII');
   return `(${text.replace(/[\\()]/g, '\\$&')})`;
@@ -37,10 +31,8 @@ export function pdfAscii(text: string): string {
 const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
 /**
- * The objects of one PDF 1.4 file, serialised in the order of their numbers.
- *
- * Streams are deflated in JavaScript: the bytes that a system zlib produces differ between its builds,
- * so the runtime's own zlib would let the machine show in the file.
+ * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because builds of zlib
+ * give different bytes.
  */
 export class PdfFile {
   readonly #bodies: (Uint8Array | undefined)[] = [];
@@ -50,7 +42,6 @@ export class PdfFile {
     return this.#bodies.length;
   }
 
-  /** Fills an allocated object with the text of a dictionary, array or number. */
   set(ref: Ref, body: string): void {
     this.#fill(ref, latin1(body));
   }
@@ -61,12 +52,11 @@ export class PdfFile {
     return ref;
   }
 
-  /** Fills an allocated object with a stream; `entries` is the inside of its dictionary, without the length. */
+  /** `entries`: the inside of the stream's dictionary, without the length. */
   setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
-    // Deflating a few bytes makes them more.
+    // Deflating makes a few bytes longer.
     const deflate = compress && data.length > 64;
-    // The size of the compressor's table is fixed here: its default takes a logarithm, which platforms may round
-    // differently.
+    // The default size of the compressor's table comes from a logarithm, which platforms may round differently.
     const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
     const filter = deflate ? '/Filter/FlateDecode' : '';
     this.#fill(
@@ -85,9 +75,9 @@ export class PdfFile {
     return ref;
   }
 
-  /** The whole file. Its identifier is taken from the content, so it is as stable as the content is. */
+  /** The file. Its identifier is a hash of the content. */
   toBytes(root: Ref, info: Ref): Buffer {
-    // Four bytes above 127 tell transfer programs that the file is binary.
+    // Four bytes above 127 mark the file as binary.
     const parts: Uint8Array[] = [latin1('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n')];
     let offset = parts[0]!.length;
     const digest = createHash('sha256');

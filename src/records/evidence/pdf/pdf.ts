@@ -5,19 +5,13 @@ import { layOut } from './layout.ts';
 import { PdfFile, pdfText, refTo } from './objects.ts';
 import { Element, writeStructure } from './structure.ts';
 
-/**
- * Rises whenever the same document would give other bytes: layout, fonts, shaping packages, compression.
- * It is stored with each generated file, so that a file is only rendered again by the renderer that made it.
- */
+/** It rises when the same document would give other bytes. It is stored with each file. */
 export const rendererVersion = '3';
 
 const producer = 'Assessment Results Service';
 const profile = srgbProfile();
 
-/**
- * Renders the document as a tagged PDF/A-1b file. Synchronous and pure: the bytes depend on the document and
- * `rendererVersion` alone, not on the clock, locale, time zone, machine, or on what was rendered before.
- */
+/** Renders a tagged PDF/A-1b file. The bytes depend on the document and `rendererVersion` alone. */
 export function renderPdf(document: EvidenceDocument): Buffer {
   const file = new PdfFile();
   const root = file.allocate();
@@ -46,7 +40,7 @@ export function renderPdf(document: EvidenceDocument): Buffer {
 
 const escapeXml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** The metadata names no person: it is shown by file managers and search engines that never open the page. */
+/** The metadata names no person, because file managers and search engines show it. */
 function xmp(title: string): string {
   return (
     '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>\n' +

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import type { Canvas, Colour } from './canvas.ts';
 
-// Loaded with the first picture.
+// Most processes draw no code, so the first code loads it.
 const require = createRequire(import.meta.url);
 const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
 
-/** Draws a QR code as vector squares, `side` points wide; the quiet zone is the white around it. */
+/** Draws a QR code, `side` points wide. The white around it is the quiet zone. */
 export function drawQr(canvas: Canvas, text: string, x: number, y: number, side: number, colour: Colour): void {
   const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   const cell = side / size;

@@ -3,8 +3,8 @@ import type { Font, FontRun } from 'fontkit';
 import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
- * One glyph in the order in which it is drawn. Lengths are in thousandths of the font size.
- * `width` is what the font program says, `advance` how far the pen moves here; `text` is what it copies as.
+ * One glyph in drawing order. Lengths are in thousandths of the font size. `width` is the font program's, `advance` moves
+ * the pen, and `text` is the copied text.
  */
 export type Glyph = Readonly<{
   key: string;
@@ -16,22 +16,21 @@ export type Glyph = Readonly<{
   dy: number;
 }>;
 
-/** Glyphs of one face. `actual` is the logical text where the glyphs alone would not copy as it. */
+/** Glyphs of one face. `actual` is the logical text, if the glyphs' texts do not spell it. */
 export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
 
-/** One line of text, runs from left to right; `width` in thousandths of the font size. */
+/** One line of text, with runs from left to right. `width` is in thousandths of the font size. */
 export type Line = { runs: Run[]; width: number };
 
 export type Weight = 'regular' | 'bold';
 
 const bidi = bidiFactory();
 
-// Shaping is a pure function of its arguments, so what happens to be cached can't change a result.
-// The limit keeps a process that renders a million different names from growing.
+// Shaping depends on its arguments alone, so caching cannot change a result.
 const cacheLimit = 2000;
 const lineCache = new Map<string, Line>();
 const paragraphCache = new Map<string, Line[]>();
-// Lines share their glyphs: the same letter in the same place beside the same neighbour is one object.
+// Lines share equal glyphs.
 const glyphCache = new Map<string, Glyph>();
 
 function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
@@ -44,21 +43,21 @@ function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
   return value;
 }
 
-// No character below the Hebrew block runs from right to left.
+// Right-to-left characters begin with the Hebrew block.
 const leftToRightOnly = /^[\0-\u058f]*$/;
 
-/** Text direction of a paragraph: that of its first letter with one. */
+/** A paragraph has the direction of its first letter that has one. */
 function isRightToLeft(text: string): boolean {
   return !leftToRightOnly.test(text) && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
 }
 
-/** Chooses faces, orders the directions, substitutes and positions: text that is already one line. */
+/** Shapes text that fits on one line. */
 export function shapeLine(text: string, weight: Weight, rightToLeft = isRightToLeft(text)): Line {
   const key = `${weight}\n${rightToLeft ? 'rtl' : 'ltr'}\n${text}`;
   return cached(lineCache, key, () => shape(text, weight, rightToLeft));
 }
 
-// The vendored Latin face has no minus sign; the shape of an en dash stands for it and copies as the minus sign.
+// The Latin face has no minus sign. The shape of an en dash is drawn, and copies as a minus sign.
 const drawnAs: Readonly<Record<string, string>> = { '\u2212': '\u2013' };
 
 type Segment = { text: string; face: string; level: number; standsFor: string | null };
@@ -82,7 +81,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
     const level = levels[at] ?? 0;
     at += character.length;
     marks = stacks(character) ? marks + 1 : 0;
-    // More than these would be drawn over the lines above and below: they are copied, and not drawn.
+    // Further marks would cover the lines above and below, so they are copied but not drawn.
     if (marks > maxMarks) {
       const under = found.at(-1)!;
       under.standsFor = (under.standsFor ?? under.text) + character;
@@ -104,14 +103,14 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
   return found;
 }
 
-/** Marks on one letter that are drawn; no language writes more with the marks that all scripts share. */
+/** The most marks drawn on one letter. No language has more of the marks that scripts share. */
 const maxMarks = 4;
 
-/** A mark that stands on those before it, at a height that has no end. */
+/** A mark that is drawn above the marks before it. */
 const stacks = (character: string): boolean =>
   /^[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]$/.test(character);
 
-/** What stands on the page for a character that no vendored font has: its code, as in `[U+1F600]`. */
+/** A character that no vendored font has is printed as its code: `[U+1F600]`. */
 export function notation(codePoint: number): string {
   return `[U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}]`;
 }
@@ -133,9 +132,8 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
 }
 
 /**
- * The shaper throws at some sequences that nobody writes but anybody can send, such as a joiner behind a Tibetan letter
- * (fontkit's universal engine loses its syllable). Joiners are never drawn, so they go first; what still can't be shaped
- * is drawn letter by letter. A report is always made.
+ * Shapes text. fontkit throws at some unusual sequences, such as a joiner after a Tibetan letter. Then joiners are removed,
+ * and as a last resort each letter is drawn on its own, so that every report can be made.
  */
 export function drawable(
   font: Font,
@@ -194,9 +192,8 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
 }
 
 /**
- * What each glyph copies as. The shaper says which code points a glyph came from, but repeats them where one letter
- * became several glyphs and gives a space for characters that are never drawn; here every code point of the text is
- * given to exactly one glyph where the order allows it. `exact` says whether the glyphs in order spell the text.
+ * The copied text of each glyph. fontkit repeats code points if one letter became several glyphs, and gives spaces for
+ * invisible characters. Here each code point belongs to one glyph. `exact`: the glyphs in order spell the text.
  */
 function glyphTexts(
   text: readonly string[],
@@ -233,8 +230,8 @@ function glyphTexts(
 }
 
 /**
- * In a right-to-left run marks come before their letter from left to right; here each letter is drawn first and its
- * marks after it, at the same places, so that the content keeps letter and marks in the order of the text.
+ * In a right-to-left run, marks come before their letter. Here each letter comes first, at the same place, so that letters
+ * and marks are in the order of the text.
  */
 function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
   const out: Glyph[] = [];
@@ -251,16 +248,13 @@ function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
 const isInvisible = (character: string | undefined): boolean =>
   character !== undefined && /^[\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u206f]$/.test(character);
 
-/** The character whose shape is drawn: brackets and the like turn round where text runs from right to left. */
+/** The character whose shape is drawn. Brackets are mirrored in right-to-left text. */
 function shapeOf(character: string, rightToLeft: boolean): string {
   const drawn = drawnAs[character] ?? character;
   return rightToLeft ? (bidi.getMirroredCharacter(drawn) ?? drawn) : drawn;
 }
 
-/**
- * The Thai and Lao vowel AM is drawn as a ring above the letter, under any marks there, and a second part after it.
- * The shaper leaves that split to its caller.
- */
+/** Splits the Thai and Lao vowel AM into a ring above the letter and a part after it, which fontkit does not do. */
 function splitAm(text: string): string {
   return text
     .replace(
@@ -274,9 +268,8 @@ function splitAm(text: string): string {
 }
 
 /**
- * The order in which a Burmese syllable is drawn: the vowel E and the medial R stand before the letter that they follow
- * in the text, and what was written above the letter's left comes after it. The shaper leaves that to its caller too,
- * and the features that a shaper for Burmese would ask for.
+ * Puts a Burmese syllable into drawing order, which fontkit does not do: the vowel E and the medial R come before their
+ * letter, and kinzi comes after it.
  */
 function inBurmeseOrder(text: string): string {
   return text.replace(
@@ -305,7 +298,7 @@ const isIdeographic = (codePoint: number): boolean =>
   (codePoint >= 0xff00 && codePoint <= 0xffef) ||
   codePoint >= 0x20000;
 
-/** Pieces between which a line may end: words with the space or slash after them, ideographs singly. */
+/** Pieces between which a line may end: words with the space or slash after them, and single ideographs. */
 function pieces(text: string): string[] {
   const out: string[] = [];
   let piece = '';
@@ -326,8 +319,8 @@ function pieces(text: string): string[] {
 }
 
 /**
- * Breaks text into lines no wider than `maxWidth` thousandths of the font size, each shaped and in visual order.
- * A word that is wider than a line is broken between characters, never before a combining mark or a joiner.
+ * Breaks text into shaped lines of at most `maxWidth` thousandths of the font size. A word that is wider than a line is
+ * broken between characters, but not before a combining mark or a joiner.
  */
 export function breakLines(text: string, weight: Weight, maxWidth: number): Line[] {
   return cached(paragraphCache, `${weight}\n${maxWidth}\n${text}`, () => linesOf(text, weight, maxWidth));
@@ -362,10 +355,7 @@ function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
   });
 }
 
-/**
- * The line with a space behind it that has no width: what reads the content finds the word's end at the end of the
- * line.
- */
+/** Adds a space without width, so that readers of the content find the end of the last word. */
 export function followedBySpace(line: Line, weight: Weight): Line {
   return { ...line, runs: [...line.runs, ...shapeLine(' ', weight, false).runs] };
 }

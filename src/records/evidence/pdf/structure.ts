@@ -20,11 +20,11 @@ export type Tag =
   | 'Link';
 
 type Mark = { page: number; mcid: number };
-/** `write` gives the annotation's dictionary once its key in the structure's number tree is known. */
+/** `write` returns the annotation's dictionary. It needs the annotation's key in the structure's number tree. */
 type Annotation = { page: number; ref: Ref; write: (structParent: number) => string };
 export type Attributes = { alt?: string; scope?: 'Column' | 'Row'; bbox?: readonly [number, number, number, number] };
 
-/** A node of the tree that says in which order and as what the page is read. */
+/** A node of the structure tree, which gives the reading order. */
 export class Element {
   readonly tag: Tag;
   readonly attributes: Attributes;
@@ -42,10 +42,7 @@ export class Element {
   }
 }
 
-/**
- * Writes the structure tree and the annotations in it, and returns the tree's root.
- * Page `n` of the document has `/StructParents n`; annotations follow the pages in the number tree.
- */
+/** Writes the structure tree and its annotations. In the number tree, page `n` has key `n`, and annotations follow. */
 export function writeStructure(
   file: PdfFile,
   root: Element,
@@ -103,7 +100,7 @@ export function writeStructure(
   return treeRoot;
 }
 
-/** A link to a web address; it prints, as PDF/A asks of every annotation. */
+/** A link to a URL. PDF/A requires that annotations print. */
 export function linkAnnotation(
   rectangle: readonly string[],
   address: string,

@@ -32,7 +32,7 @@ function columnsOf(columns: readonly Column[]): Laid[] {
   });
 }
 
-/** Draws a cell whose first line stands in the middle of a line `first` points high. */
+/** Draws a cell whose first line is in the middle of a line `first` points high. */
 function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, first: number): void {
   const x = cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad;
   flow.canvas.tagged(element, () =>
@@ -40,13 +40,12 @@ function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, first:
   );
 }
 
-/** How high a row is, and how high its first line. */
 function measure(boxes: readonly TextBox[]): { first: number; height: number } {
   const first = Math.max(...boxes.map(firstLine));
   return { first, height: Math.max(...boxes.map((box) => (first - firstLine(box)) / 2 + box.height)) + 5 };
 }
 
-/** The heading row; on later pages it is repeated as decoration, because readers keep the first one. */
+/** The heading row. On later pages it is decoration, because screen readers know the first one. */
 function headingRow(flow: Flow, columns: readonly Column[], laid: readonly Laid[], row: Element | null): void {
   const boxes = columns.map(({ label }, i) => textBox(label, laid[i]!.width - 2 * pad, smallSize, 'bold'));
   const { first, height } = measure(boxes);
@@ -97,7 +96,7 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
   flow.y += 8;
 }
 
-/** Domains: a table whose second column also shows the figure as a bar. */
+/** The table of domains, with a bar in the second column. */
 export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: Element): void {
   const counted = block.rows.some((row) => row.answered !== null);
   const columns: Column[] = [

@@ -1,4 +1,4 @@
-/** One glyph of a source font, without hinting, and the glyphs that it is composed of. */
+/** A glyph without hinting, and its component glyphs. */
 export type GlyphOutline = { bytes: Uint8Array; components: { at: number; gid: number }[] };
 
 const componentFlag = {
@@ -10,7 +10,7 @@ const componentFlag = {
   instructions: 0x0100,
 };
 
-/** Reads the tables of a TrueType file that a subset needs. Offsets follow the OpenType specification, 1.9. */
+/** Reads the tables that a subset needs. Offsets follow the OpenType specification, 1.9. */
 export class TrueTypeSource {
   readonly #view: DataView;
   readonly #bytes: Uint8Array;
@@ -20,7 +20,7 @@ export class TrueTypeSource {
   readonly #outlines = new Map<number, GlyphOutline>();
 
   constructor(bytes: Uint8Array) {
-    // A Buffer's own `slice` shares memory; the tables taken from here are changed.
+    // Tables are changed later, and `slice` of a Buffer would share memory.
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const count = this.#view.getUint16(4);
@@ -39,7 +39,6 @@ export class TrueTypeSource {
     return table.offset;
   }
 
-  /** A copy of a whole table, free to be changed. */
   table(tag: string): Uint8Array {
     const offset = this.#offset(tag);
     return this.#bytes.slice(offset, offset + this.#tables.get(tag)!.length);
@@ -80,7 +79,6 @@ export class TrueTypeSource {
   }
 }
 
-/** A simple glyph with its hinting removed: the subset carries none of the programs that hints call. */
 function withoutInstructions(bytes: Uint8Array, view: DataView, contours: number): GlyphOutline {
   const lengthAt = 10 + 2 * contours;
   const instructions = view.getUint16(lengthAt);
@@ -107,9 +105,8 @@ function composite(bytes: Uint8Array, view: DataView): GlyphOutline {
 }
 
 /**
- * A TrueType file holding the given glyphs in the given order, then the components they need.
- * A glyph may be listed more than once: each place is a glyph of its own, so that a document can give the same
- * shape different text. The first must be glyph 0. Returns the file and how many glyphs it has.
+ * A TrueType file of these glyphs in their order, and then their components. The first must be glyph 0. A repeated glyph
+ * becomes several glyphs, so that a document can give one shape several texts.
  */
 export function subsetTrueType(source: TrueTypeSource, gids: readonly number[]): { bytes: Uint8Array; glyphs: number } {
   const order = [...gids];
@@ -166,7 +163,7 @@ function assemble(source: TrueTypeSource, order: readonly number[], outlines: re
   const maxp = source.table('maxp');
   const maxpView = new DataView(maxp.buffer);
   maxpView.setUint16(4, order.length);
-  // Without hinting programs nothing may ask an interpreter for storage or function definitions.
+  // Without hinting, an interpreter needs no storage or function definitions.
   for (const at of [16, 18, 20, 22, 24, 26]) maxpView.setUint16(at, 0);
 
   return sfnt([
@@ -179,7 +176,7 @@ function assemble(source: TrueTypeSource, order: readonly number[], outlines: re
   ]);
 }
 
-/** Tables in alphabetical order, each on a four-byte boundary, with the check sums that the format asks for. */
+/** Writes tables, which must be in alphabetical order, on four-byte boundaries and with check sums. */
 function sfnt(tables: readonly (readonly [string, Uint8Array])[]): Uint8Array {
   const headerLength = 12 + 16 * tables.length;
   const total = tables.reduce((sum, [, bytes]) => sum + ((bytes.length + 3) & ~3), headerLength);

@@ -1,4 +1,4 @@
-// The few parts of three untyped packages that the evidence pack uses.
+// Types of the functions that we use of three untyped packages.
 
 declare module 'fontkit' {
   export type FontGlyph = { id: number; codePoints: number[]; advanceWidth: number };
@@ -14,7 +14,6 @@ declare module 'fontkit' {
     ascent: number;
     descent: number;
     capHeight: number;
-    italicAngle: number;
     bbox: { minX: number; minY: number; maxX: number; maxY: number };
     _glyphs: Record<number, FontGlyph | undefined>;
     _layoutEngine: { engine?: { GPOSProcessor: FontPositioning | null } | null };
@@ -27,7 +26,7 @@ declare module 'fontkit' {
 }
 
 declare module 'bidi-js' {
-  export type EmbeddingLevels = { levels: Uint8Array; paragraphs: { start: number; end: number; level: number }[] };
+  export type EmbeddingLevels = { levels: Uint8Array; paragraphs: { level: number }[] };
   export type Bidi = {
     getEmbeddingLevels(text: string, base?: 'ltr' | 'rtl' | 'auto'): EmbeddingLevels;
     getMirroredCharacter(character: string): string | null;
@@ -39,7 +38,7 @@ declare module 'bidi-js' {
 declare module 'qrcode' {
   export type QrModules = { size: number; data: Uint8Array };
   const qrcode: {
-    create(text: string, options: { errorCorrectionLevel: 'L' | 'M' | 'Q' | 'H' }): { modules: QrModules };
+    create(text: string, options: { errorCorrectionLevel: 'M' }): { modules: QrModules };
   };
   export default qrcode;
 }
