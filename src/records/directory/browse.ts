@@ -65,14 +65,11 @@ export type LearnerPage = {
   scanned: number;
 };
 
-/**
- * A page scans at most this many learners, and a set of candidates has at most this many. Rare matches come from an index
- * of their own; a scan in the page's order soon meets frequent ones.
- */
+/** The most learners that a page scans, and the most candidates: a scan soon meets matches that are more frequent. */
 export const maxScanned = 2000;
 /** Of a group with at most this many members, a page sorts the members. For larger groups it scans in its order. */
 const membersSorted = 3000;
-/** A scan of everybody checks membership one by one for this many. If the page is not full then, it reads members first. */
+/** A scan of everybody checks so many memberships one by one. If the page is not full then, it reads members first. */
 const maxCheckedOneByOne = 500;
 /** A set up to this size has its membership checked one by one. For a larger set, the members are read. */
 const maxSetCheckedOneByOne = 500;
@@ -100,10 +97,7 @@ const keys: Record<LearnerSort, typeof textKey & { key: string }> = {
 };
 const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/**
- * Where a page's learners come from: a scan of everybody, a scan of members only, or a set of candidates. Each checks
- * visibility and groups; `members` checks them before it reads anything else of a learner.
- */
+/** What a page scans: everybody, only members of the groups, or a set of candidates. */
 type Source = 'all' | 'members' | 'set';
 
 const conditions = `
@@ -125,10 +119,7 @@ const conditions = `
 /** A filter names at most a group and a team. Their members are read before anything else of a learner. */
 const maxGroups = 2;
 
-/**
- * The visible learners after a key, as many as a page scans. $2 is the visibility, $4 the groups, $12 and $13 the key and
- * ID, and $14 the limit or the set. The scan reads only the order's index.
- */
+/** The visible learners after a key. $2: visibility, $4: groups, $12 and $13: key and ID, $14: the limit or the set. */
 function scanOf(by: LearnerSort, up: boolean, source: Source): string {
   const { key, id, type, from } = keys[by];
   const down = up ? '' : ' desc';
@@ -223,7 +214,7 @@ const invitedAs = few(
 const placedAt = few(
   'records.placed_at',
   resultsRead,
-  // One index scan for each level: with one condition for all, a generic plan would read the full table for empty levels.
+  // One index scan for each level: with one condition, a generic plan would read the full table for empty levels.
   `select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
      order by f.position limit ${resultsRead + 1}) n`,
@@ -278,7 +269,8 @@ type Membership = readonly string[];
 
 /**
  * A set that contains every match of the filter, if a part of the filter is rare enough. `isPartial`: the set has only
- * some matches of the text. `isMatched`: everybody in it matches the text. `unchecked`: memberships still to be checked.
+ * some matches of the text. `isMatched`: everybody in it matches the text. `unchecked`: memberships still to be
+ * checked.
  */
 async function candidatesFor(
   tx: Tx,
@@ -332,7 +324,6 @@ const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase()
 const refOf = (text: string): string | null => (isOpaqueRef(text) ? text.toLowerCase() : null);
 const learnerOf = (place: NonNullable<LearnerPageStart>): string => ('after' in place ? place.after : place.before);
 
-/** A learner with its key in the page's order. */
 type Anchor = { key: string; learner_id: string };
 /** One page's matches, at most one more than its limit. `end` is the last scanned learner, if more may match. */
 type Scan = { found: { learner_id: string }[]; end: Anchor | undefined };
@@ -387,8 +378,8 @@ async function scanPage(
 }
 
 /**
- * A page of the visible learners that match a filter. An unknown or invisible learner in `place` gives the first page, so
- * the page does not show where that learner is.
+ * A page of the visible learners that match a filter. An unknown or invisible learner in `place` gives the first page,
+ * so the page does not show where that learner is.
  */
 export async function browseLearners(
   tx: Tx,

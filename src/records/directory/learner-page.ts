@@ -117,12 +117,7 @@ const changes = statement(
 );
 
 /** A visible learner or tombstone; undefined for any other ID. */
-export async function findLearnerHead(
-  tx: Tx,
-  organisationId: number,
-  visibility: Visibility,
-  learnerId: string,
-): Promise<LearnerHead | undefined> {
+export async function findLearnerHead(tx: Tx, organisationId: number, visibility: Visibility, learnerId: string) {
   if (!isUuid(learnerId)) return undefined;
   return (await tx.query<LearnerHead>(head, [organisationId, learnerId.toLowerCase(), visibility]))[0];
 }

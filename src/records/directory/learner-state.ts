@@ -6,8 +6,8 @@ import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { RecordedResult } from './learner-page.ts';
 
 /**
- * A result on its subject's ladder. A rung begins at a whole number: 0 is below the lowest level, 1 is the lowest level.
- * Abilities are interpolated within a rung, so that results of different banks compare.
+ * A result on its subject's ladder. A rung begins at a whole number: 0 is below the lowest level, 1 is the lowest
+ * level. Abilities are interpolated within a rung, so that results of different banks compare.
  */
 export type LearnerState = {
   assessment_id: string;

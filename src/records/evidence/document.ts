@@ -86,15 +86,10 @@ function placement(input: EvidenceInput): Block {
       `RQF level: none. The result is below ${levelName(levelsOf(input.subject)[0]!)}, so no level or level code is given.`,
     );
   else sentences.push('RQF level: not recorded.');
-  const gate =
-    input.below_level_1 === null
-      ? []
-      : [input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.'];
-  const next =
-    input.recommended_next_level === null
-      ? []
-      : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
-  if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
+  const { below_level_1: isBelow, recommended_next_level: next } = input;
+  const gate = isBelow === null ? null : `The result is ${isBelow ? 'below Level 1' : 'at Level 1 or above'}.`;
+  const parts = [gate, next === null ? null : `Recommended next level: ${plainText(next)}.`];
+  if (parts.some((part) => part !== null)) sentences.push(parts.filter((part) => part !== null).join(' '));
   if (input.sitting !== undefined && level !== input.sitting.reconciled_level)
     sentences.push(
       `${input.replaces === undefined ? 'An amendment' : 'A person at the provider'} has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`,

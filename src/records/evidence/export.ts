@@ -81,10 +81,10 @@ export type ExportCounts = {
 
 /**
  * Writes the evidence of each live result assessed at or after `since`, and a manifest as CSV and JSON. A killed export
- * continues when it runs again. Each file appears under its name only when it is complete, and the manifests come last. Only
- * one export at a time can use a folder.
- * @param isFullCopy the folder belongs to this organisation: superseded editions are written too, and stale evidence files
- *   are deleted
+ * continues when it runs again. Each file appears under its name only when it is complete, and the manifests come last.
+ * Only one export at a time can use a folder.
+ * @param isFullCopy the folder belongs to this organisation: superseded editions are written too, and stale evidence
+ *   files are deleted
  */
 export async function exportEvidence(
   app: App,

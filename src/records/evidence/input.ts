@@ -22,20 +22,15 @@ export type EvidenceEngagementFlags = {
 export type EvidenceSitting = {
   started_at: string;
   finished_at: string;
-  /** Working time. */
   minutes: number;
-  /** How the sitting was supervised, in words. */
   supervision: string;
-  /** The supervisor's name, if it is known. */
   supervisor?: string;
   /** The signed-in person who released the start code, if the sitting needed one. */
   released?: { by: string; at: string };
   purpose?: 'initial' | 'progress' | 'end';
-  /** Why the learner was assessed again, in the words of the invitation. */
   retake_reason?: string;
   /** `date`: when this version of the standard was published, as `YYYY-MM-DD`. */
   standard: { name: string; version: string; date: string };
-  /** Levels are written as in `working_level`. */
   irt_level: string;
   rule_level: string;
   reconciled_level: string;
@@ -53,7 +48,6 @@ export type EvidenceSitting = {
   se: number;
   /** Ends of the 95% confidence interval. */
   ci: readonly [number, number];
-  /** One cut for each level, in rising order. */
   cuts: readonly { level: string; theta: number }[];
   /** The rule engine's table: right answers, questions in the band, and the number needed (null: too few questions). */
   levels: readonly { level: string; right: number; given: number; needed: number | null }[];
@@ -70,7 +64,6 @@ export type EvidenceSitting = {
   /** How often, and how long in total, the organisation was suspended during the sitting. */
   suspended?: { count: number; seconds: number };
   signs?: EvidenceEngagementFlags;
-  /** Item bank and engines, in print order. */
   versions: readonly { name: string; version: string }[];
   declaration: { text: string; at: string } | null;
 };
@@ -82,8 +75,8 @@ export type EvidenceAmendment = {
 };
 
 /**
- * The input of one edition of one result. Date-times are RFC 3339 in UTC. Stored inputs are rendered again to verify their
- * editions, so no published field changes its meaning.
+ * The input of one edition of one result. Date-times are RFC 3339 in UTC. Stored inputs are rendered again to verify
+ * their editions, so no published field changes its meaning.
  */
 export type EvidenceInput = {
   /** Absent means 1. Version 2 distinguishes a person's decision from the sitting's own result. */
@@ -113,7 +106,6 @@ export type EvidenceInput = {
   sitting?: EvidenceSitting;
   /** The withdrawn result that this one replaces, because a person set another placement. */
   replaces?: string;
-  /** When a person at the provider last decided on the result. */
   reviewed_at?: string;
   /** Amendments before this edition, the oldest first. */
   amendments?: readonly EvidenceAmendment[];

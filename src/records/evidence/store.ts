@@ -58,8 +58,8 @@ const empty = statement(
 const maxAttempts = 20;
 
 /**
- * The evidence PDF of a live result. The first read makes and stores it. Rendering runs outside the transaction, and again
- * if the result changed in the meantime.
+ * The evidence PDF of a live result. The first read makes and stores it. Rendering runs outside the transaction, and
+ * again if the result changed in the meantime.
  * @returns undefined if there is no such live result
  */
 export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
@@ -87,7 +87,7 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
   return made;
 }
 
-/** Rendering blocks the event loop for milliseconds, so first reads queue: other requests and organisations get turns. */
+/** Rendering blocks the event loop for milliseconds, so it queues: other requests and organisations get turns. */
 const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
 /** A rendered edition that is not stored yet. */
@@ -100,27 +100,18 @@ export function renderEdition(input: EvidenceInput): Edition {
 }
 
 /** Stores an edition, in the transaction that gives its hash to the result. */
-export async function storeEdition(
-  work: UnitOfWork,
-  organisationId: number,
-  { input, pdf, sha256 }: Edition,
-): Promise<void> {
+export async function storeEdition(work: UnitOfWork, organisationId: number, { input, pdf, sha256 }: Edition) {
   const { assessment_id: id, edition } = input;
   const values = [id, edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)];
   await work.tx.query(insert, [organisationId, ...values]);
 }
 
 /**
- * Deletes the file of an edition that contains a National Insurance number, and keeps its input without the number for later
- * editions.
+ * Deletes the file of an edition that contains a National Insurance number, and keeps its input without the number for
+ * later editions.
  * @returns the hash of the deleted file; null if it contained none
  */
-export async function redactEdition(
-  tx: Tx,
-  organisationId: number,
-  assessmentId: string,
-  edition: number,
-): Promise<string | null> {
+export async function redactEdition(tx: Tx, organisationId: number, assessmentId: string, edition: number) {
   const key = [organisationId, assessmentId, edition];
   const [row] = await tx.query<{ input: string | null; sha256: string }>(inputOf, key);
   if (row === undefined || row.input === null) return null;
@@ -170,7 +161,7 @@ async function nextInput(
   const [found] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, of]);
   const before = found === undefined ? null : (JSON.parse(found.input) as EvidenceInput);
   const answered = new Map((judged ?? before)?.domains.map((domain) => [domain.name, domain.answered]));
-  const content = contentOf(row.body, row.assessed_at);
+  const { assessed_at_us: _, domains, level_probabilities, ...fields } = contentOf(row.body, row.assessed_at);
   const replaces = of === row.assessment_id ? before?.replaces : of;
   const last = of === row.assessment_id ? (found?.edition ?? 0) : 0;
   const input: EvidenceInput = {
@@ -180,26 +171,17 @@ async function nextInput(
     learner: JSON.parse(row.learner),
     assessment_id: row.assessment_id,
     edition: last + 1,
-    subject: content.subject,
-    framework: content.framework,
     assessed_at: formatPosition(row.assessed_at),
-    rqf_level: content.rqf_level,
-    rqf_level_code: content.rqf_level_code,
-    below_level_1: content.below_level_1,
-    working_level: content.working_level,
-    recommended_next_level: content.recommended_next_level,
-    is_borderline: content.is_borderline,
-    needs_review: content.needs_review,
-    domains: content.domains.map((domain) => {
+    ...fields,
+    domains: domains.map((domain) => {
       const n = answered.get(domain.name);
       return n === undefined ? domain : { ...domain, answered: n };
     }),
-    ...(content.level_probabilities !== null && { level_probabilities: content.level_probabilities }),
+    ...(level_probabilities !== null && { level_probabilities }),
     verify_url: verifyUrl(app),
     source: row.source,
     ...(before?.sitting && { sitting: judged === null ? before.sitting : withDomains(before.sitting, judged) }),
     ...(replaces !== undefined && { replaces }),
-    ...(content.reviewed_at !== undefined && { reviewed_at: content.reviewed_at }),
     ...(amendments.length > 0 && { amendments }),
   };
   return { input, last };
@@ -240,8 +222,8 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
   return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
-    // The first report changes the result, so it takes the feed's lock. An amendment and its reversal leave the same body,
-    // so the history and the editions are compared too.
+    // The first report changes the result, so it takes the feed's lock. An amendment and its reversal leave the same
+    // body, so the history and the editions are compared too.
     await lockFeed(work, organisationId);
     if ((await historyIn(work.tx)).length !== history.length) return 'changed' as const;
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);

@@ -6,7 +6,7 @@ import { statement } from '../../platform/db/database.ts';
 
 /** The size of the cache of PDFs. */
 const maxBytes = 32 * 1024 * 1024;
-/** Reports in one statement. It limits the bytes of one response, because reports outside the cache come with their PDF. */
+/** Reports in one statement. It limits the bytes of one response, which contains the PDFs that are not cached. */
 const maxAtOnce = 32;
 
 // The driver receives bytes as text, and base64 is shorter than hexadecimal.
@@ -30,8 +30,8 @@ type Key = { organisationId: number; assessmentId: string };
 export type Report = { pdf: Buffer; sha256: string };
 
 /**
- * Reads a result's current report. The database is always asked, but sends only a PDF that is not cached. Null without a live
- * result or before its first report.
+ * Reads a result's current report. The database is always asked, but sends only a PDF that is not cached. Null without
+ * a live result or before its first report.
  */
 type ReadStored = (organisationId: number, assessmentId: string) => Promise<Report | null>;
 

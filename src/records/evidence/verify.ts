@@ -36,8 +36,8 @@ type Found = {
 /** The service's answer about a file by its hash. It names no person. */
 export type Vouching = {
   /**
-   * `current`: the newest edition of a live result. `superseded`: a later edition exists or will be made. `withdrawn`: its
-   * result was withdrawn. `test`: made in a sandbox. `unknown`: no file of this service.
+   * `current`: the newest edition of a live result. `superseded`: a later edition exists or will be made. `withdrawn`:
+   * its result was withdrawn. `test`: made in a sandbox. `unknown`: no file of this service.
    */
   verdict: 'current' | 'superseded' | 'withdrawn' | 'test' | 'unknown';
   edition: number | null;
@@ -46,10 +46,6 @@ export type Vouching = {
 };
 
 export const isSha256 = (text: string): boolean => new RegExp(sha256Pattern).test(text);
-
-async function find(app: App, sha256: string): Promise<Found | undefined> {
-  return (await app.db.query<Found>(byHash, [sha256]))[0];
-}
 
 function vouching(row: Found | undefined): Vouching {
   if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null, withdrawn_at: null };
@@ -63,7 +59,7 @@ function vouching(row: Found | undefined): Vouching {
 
 /** Looks up the file with this SHA-256 in lower-case hexadecimal. */
 export async function vouch(app: App, sha256: string): Promise<Vouching> {
-  return vouching(await find(app, sha256));
+  return vouching((await app.db.query<Found>(byHash, [sha256]))[0]);
 }
 
 /** The operator's view of a file. */
@@ -77,7 +73,7 @@ export type Inspection = Vouching & {
 };
 
 export async function inspect(app: App, sha256: string): Promise<Inspection> {
-  const row = await find(app, sha256);
+  const [row] = await app.db.query<Found>(byHash, [sha256]);
   if (row === undefined)
     return { ...vouching(row), holder: null, reproducible: null, sameRenderer: null, redacted: false };
   const redacted = row.renderer === redactedRenderer;

@@ -25,10 +25,7 @@ const forgotten: Fault = {
   example: anotherId,
 };
 
-/**
- * `amended`: new bodies by assessment ID. `confirmed`: results that an amendment already brought to what the record says,
- * unlike their last import.
- */
+/** `amended`: new bodies by ID. `confirmed`: results that an amendment brought to what the record says. */
 type Compared = { amended: Map<string, string>; confirmed: { assessment_id: string; before: string }[] };
 
 /** Compares accepted records with the stored bodies and with the last imported ones. Amendments since then stay. */

@@ -19,7 +19,7 @@ import { RecordRefused } from '../results/result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
-/** A rejected record with its faults. `head` and `again` make a file of rejected records, to be corrected and imported. */
+/** A rejected record. `head` and `again` make a file of rejected records, to be corrected and imported. */
 export type Rejected = { line: number; faults: Fault[]; head(): Buffer; again: Buffer };
 
 export type ImportOptions = {
@@ -46,8 +46,8 @@ type Entry = { line: SourceLine; record: ReadyRecord };
 class DryRunOver extends Error {}
 
 /**
- * Imports a file in batches, each a transaction with its row in the audit log. It reads the next batch while the database
- * writes the last. An import that was stopped can be run again: it skips what it has imported.
+ * Imports a file in batches, each a transaction with its row in the audit log. It reads the next batch while the
+ * database writes the last. An import that was stopped can be run again: it skips what it has imported.
  * @throws UnreadableFile
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {

@@ -10,13 +10,7 @@ export function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['grou
   return [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
 }
 
-/**
- * Adds learners to the groups of their records. A record whose result is stored already does not return a learner to a
- * group that the learner has left.
- * @param learners the learner of each record
- * @param stored stored results by ID
- * @returns the learners whose groups changed
- */
+/** Adds learners to their records' groups. A stored result adds none to a group left since. @returns the changed ones */
 export async function importGroups(
   work: UnitOfWork,
   feed: Feed,

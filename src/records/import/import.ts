@@ -51,16 +51,11 @@ const tooManyGroups: Fault = {
 };
 
 /**
- * Imports records in one unit of work. An ID that is stored already is skipped if the record equals the last import, and
- * amends the result otherwise (docs/decisions/0024). A learner's name follows the latest record.
+ * Imports records in one unit of work. An ID that is stored already is skipped if the record equals the last import,
+ * and amends the result otherwise (docs/decisions/0024). A learner's name follows the latest record.
  * @returns an outcome for each record, in their order
  */
-export async function importRecords(
-  work: UnitOfWork,
-  organisationId: number,
-  input: ReadyRecord[],
-  options: Options,
-): Promise<ImportOutcome[]> {
+export async function importRecords(work: UnitOfWork, organisationId: number, input: ReadyRecord[], options: Options) {
   const { memory } = options;
   const locking = lockFeed(work, organisationId);
   // The connection runs statements in order, so this one reads after the lock is held.
@@ -200,8 +195,8 @@ function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearner
 const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
 
 /**
- * Gives records without an ID the IDs that their results have: a learner's reference, from which an ID is made, may have
- * changed since the last import. New results get their ID from the current reference.
+ * Gives records without an ID the IDs that their results have: a learner's reference, from which an ID is made, may
+ * have changed since the last import. New results get their ID from the current reference.
  */
 async function underTheirIds(
   work: UnitOfWork,

@@ -15,8 +15,8 @@ export type CachedLearner = LearnerName & {
 };
 
 /**
- * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. A learner with
- * several keys is one shared object.
+ * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. A learner
+ * with several keys is one shared object.
  */
 export type CachedLearners = { byRef: Map<string, CachedLearner>; byResult: Map<string, CachedLearner> };
 
@@ -25,26 +25,21 @@ export const learnerOf = (
   { learnerRef, assessmentId }: ReadyRecord,
 ): CachedLearner | undefined => (learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef));
 
-/** The learner's ID for a result without a reference: each such result has its own learner, the same at every import. */
+/** The learner's ID for a result without a reference. Each such result has its own learner, at every import. */
 export function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
 /**
- * Learners by reference from an import's earlier batches. The cache is valid while the feed is where the last batch left it,
- * because every change of a learner moves the feed (docs/decisions/0024).
+ * Learners by reference from an import's earlier batches. The cache is valid while the feed is where the last batch
+ * left it, because every change of a learner moves the feed (docs/decisions/0024).
  */
 export type LearnerCache = { at: number | null; byRef: Map<string, CachedLearner> };
 
 export const emptyLearnerCache = (): LearnerCache => ({ at: null, byRef: new Map() });
 
 /** Caches a batch's learners once the unit of work is committed. Null clears the cache. */
-export function updateLearnerCache(
-  work: UnitOfWork,
-  feed: Feed,
-  memory: LearnerCache,
-  known: CachedLearners | null,
-): void {
+export function updateLearnerCache(work: UnitOfWork, feed: Feed, memory: LearnerCache, known: CachedLearners | null) {
   work.afterCommit(async () => {
     const more = known?.byRef ?? new Map<string, CachedLearner>();
     if (memory.at !== feed.found || known === null || memory.byRef.size + more.size > limits.importRemembered)

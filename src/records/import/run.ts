@@ -23,8 +23,8 @@ import type { Dates, ReadyRecord } from './record.ts';
 import { readyRecord } from './record.ts';
 
 /**
- * An import in the console. A dry run of the file shows faults by line, and its valid lines are kept until a person confirms
- * them. Then they are written in batches. Rejected lines are not kept: they may hold data that must not be stored.
+ * An import in the console. A dry run shows faults by line. Valid lines are kept until a person confirms them, and then
+ * written in batches. Rejected lines are not kept: they may hold data that must not be stored.
  */
 type Input = { dates: Dates; events: boolean };
 type Progress = {
@@ -52,7 +52,7 @@ export const importRuns = jobsOf<Input, Progress>({
   },
 });
 
-/** With `taken`, the line is imported although it has this fault. */
+/** With `isImported`, the line is imported although it has this fault. */
 export type LineFault = Fault & { line: number; isImported?: true };
 
 const insertRows = statement(
@@ -173,10 +173,7 @@ async function dryRun(
   };
 }
 
-/**
- * Keeps the valid lines of a dry run until they are confirmed, without those of learners erased since it began. A repeated
- * call with the same ID changes nothing.
- */
+/** Keeps the valid lines of a dry run until they are confirmed, without those of learners erased since it began. */
 export async function keepImport(
   work: UnitOfWork,
   organisationId: number,
@@ -264,10 +261,7 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
   return null;
 }
 
-/**
- * Cancels imports that were not confirmed within a day or not finished within 30 days, suspended or not, and deletes runs
- * that ended long ago (docs/decisions/0024).
- */
+/** Cancels imports that took too long, suspended or not, and deletes runs that ended long ago (docs/decisions/0024). */
 export async function pruneImports(app: App): Promise<void> {
   const before = (ms: number) => new Date(app.clock.nowMs() - ms);
   // A run that was begun in the meantime is not cancelled.

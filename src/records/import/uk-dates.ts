@@ -16,7 +16,7 @@ function minutesAhead(ms: number): number {
 /**
  * Reads DD/MM/YYYY, with or without HH:MM or HH:MM:SS, as microseconds since 1970. A day alone is its midnight in
  * Europe/London.
- * @returns `never` for a time that the clocks skip in spring, `twice` for one that they repeat in autumn, null otherwise
+ * @returns `never` for a time that the clocks skip in spring, `twice` for one that they repeat, null otherwise
  */
 export function parseUkInstant(text: string): number | 'never' | 'twice' | null {
   const match = form.exec(text);

@@ -6,10 +6,7 @@ import { hashOfRef } from '../../organisations/learner-ref.ts';
 import { query } from '../queries.ts';
 import { findMergedInto } from './store.ts';
 
-/**
- * Previous references of learners (docs/decisions/0015). They reach their learner for good, and no other learner can get
- * them. Writers hold the feed's lock.
- */
+/** Previous references of learners. No other learner can get them (docs/decisions/0015). */
 
 const insert = statement(
   'alias.insert',
@@ -17,12 +14,7 @@ const insert = statement(
 );
 
 /** Keeps a previous reference of a learner. */
-export async function keepAlias(
-  work: UnitOfWork,
-  organisationId: number,
-  learnerId: string,
-  ref: string,
-): Promise<void> {
+export async function keepAlias(work: UnitOfWork, organisationId: number, learnerId: string, ref: string) {
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
 }
 

@@ -18,8 +18,8 @@ const since = statement(
 export type ErasedLearners = { hadRef(ref: string): boolean; persons: readonly GuardedPerson[] };
 
 /**
- * Finds learners that were erased after a file was checked. The caller holds the feed's lock and stores the file's lines
- * now: an erasure in between could not delete lines that were not stored yet.
+ * Finds learners that were erased after a file was checked. The caller holds the feed's lock and stores the file's
+ * lines now: an erasure in between could not delete lines that were not stored yet.
  * @returns null if nobody was erased
  */
 export async function findErasedSince(

@@ -6,10 +6,7 @@ import { nameKey } from './keys.ts';
 
 export type GuardedPerson = { learner_id: string; full_name: string; email: string | null };
 
-/**
- * The feed's position before a file is checked, and the people that lines without a reference may name. After an erasure
- * no name or address is left to compare with, so they are read before.
- */
+/** The feed's position before a file is checked, and people whose names or addresses an erasure would delete. */
 export type ErasureGuard = { position: number; candidates: GuardedPerson[] };
 
 const byName = statement(

@@ -10,10 +10,7 @@ import { isNameOf, withoutNationalInsuranceNumbers } from '../../platform/valida
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
-/**
- * Changes a learner's name, also inside every live assessment. The caller stamps both.
- * @param options `namedAtUs`: when the name was given, unless a result gives it
- */
+/** Changes a learner's name, also inside every live assessment. The caller stamps both. */
 export async function renameLearner(
   work: UnitOfWork,
   organisationId: number,

@@ -54,11 +54,7 @@ export const findLearnersOrSurvivors = query<[organisationId: number, ids: strin
    where l.organisation_id = $1 and l.learner_id = any($2)`,
 );
 
-/**
- * Finds the learner of an ID, or the survivor of its merge, before something is written about the learner. The caller
- * holds the feed's lock.
- * @throws ApiError not_found for a tombstone
- */
+/** The learner of an ID, or the survivor of its merge. @throws ApiError not_found for a tombstone */
 export async function findPresentLearner(tx: Tx, organisationId: number, learnerId: string): Promise<string> {
   const [found] = await findLearnersOrSurvivors(tx, organisationId, [learnerId]);
   if (found === undefined || found.full_name === '') throw new ApiError('not_found');
@@ -190,10 +186,7 @@ const namedAt = statement(
     from learner l where l.organisation_id = $1 and l.learner_id = any($2)`,
 );
 
-/**
- * The instant of each learner's name, in microseconds since 1970: when it was given outside a result, or the newest live
- * result. An older result must not restore an older name.
- */
+/** When each name was given, in microseconds since 1970. An older result must not restore an older name. */
 export async function nameInstants(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, number>> {
   if (learnerIds.length === 0) return new Map();
   const rows = await tx.query<{ learner_id: string; at: number }>(namedAt, [organisationId, learnerIds]);

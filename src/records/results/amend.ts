@@ -9,7 +9,7 @@ import { recordAssessments } from './record.ts';
 import { addDecision, decideReview, flagsOf, followFlags, moveReviews } from './reviews.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
-import type { Change, NewAssessment, StoredAssessment } from './store.ts';
+import type { Change, NewAssessment, ResultKey, StoredAssessment } from './store.ts';
 import { emptyAssessment, findLive, moveChanges, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /** Checks an amendment by the rules of an import. @throws RecordRefused */
@@ -53,15 +53,12 @@ export async function amendAssessment(
   return true;
 }
 
-/**
- * Stores amended bodies, and keeps `before` in the history with who changed it and why. The caller holds the feed's
- * lock.
- */
+/** Stores amended bodies, and keeps `before` in the history with who changed it and why. */
 export async function replaceContents(
   work: UnitOfWork,
   feed: Feed,
   why: Why,
-  rows: { assessment_id: string; learner_id: string; body: string; before: string }[],
+  rows: (ResultKey & { body: string; before: string })[],
 ): Promise<void> {
   if (rows.length === 0) return;
   const { organisationId } = feed;
@@ -83,10 +80,7 @@ export async function replaceContents(
   await stampAssessments(work, feed, rows);
 }
 
-/**
- * Takes National Insurance numbers out of a live result's own texts. The history shows the amendment, but not the text
- * that held the number.
- */
+/** Takes National Insurance numbers out of a result's texts. The history shows the amendment without the number. */
 export async function redactBody(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
@@ -97,10 +91,7 @@ export async function redactBody(work: UnitOfWork, organisationId: number, asses
   await replaceContents(work, feed, why, [{ ...row, body, before: body }]);
 }
 
-/**
- * Records a result that replaces another result, which the same unit of work withdraws afterwards. The history and the
- * reviews move to the new result. The caller holds the feed's lock.
- */
+/** Records a result that replaces another, with its history and reviews. The caller then withdraws the other. */
 export async function recordReplaced(
   work: UnitOfWork,
   feed: Feed,
@@ -120,12 +111,7 @@ export async function recordReplaced(
 }
 
 /** Turns a live result into its tombstone, and stores who withdrew it and why. The caller holds the feed's lock. */
-export async function removeContent(
-  work: UnitOfWork,
-  feed: Feed,
-  row: { assessment_id: string; learner_id: string },
-  why: Why,
-): Promise<void> {
+export async function removeContent(work: UnitOfWork, feed: Feed, row: ResultKey, why: Why): Promise<void> {
   const { organisationId } = feed;
   const { assessment_id } = row;
   await emptyAssessment(work, feed, row);

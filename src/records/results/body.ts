@@ -51,21 +51,20 @@ export function storedColumns(content: ResultContent): StoredColumns {
   };
 }
 
+const lastAssessedFields = [
+  'subject',
+  'assessment_id',
+  'assessed_at',
+  'rqf_level',
+  'rqf_level_code',
+  'below_level_1',
+  'working_level',
+  'recommended_next_level',
+];
+
 /** A learner's `last_assessed` entry, made from a result's stored body. */
-export function lastAssessedJson(assessmentId: string, body: string): string {
-  const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } =
-    JSON.parse(`{${body}}`);
-  return JSON.stringify({
-    subject,
-    assessment_id: assessmentId,
-    assessed_at,
-    rqf_level,
-    rqf_level_code,
-    below_level_1,
-    working_level,
-    recommended_next_level,
-  });
-}
+export const lastAssessedJson = (assessmentId: string, body: string): string =>
+  JSON.stringify({ assessment_id: assessmentId, ...JSON.parse(`{${body}}`) }, lastAssessedFields);
 
 /** Reads the content back from a stored body. */
 export function contentOf(body: string, assessedAtUs: number): ResultContent {
@@ -77,7 +76,7 @@ export function contentOf(body: string, assessedAtUs: number): ResultContent {
 export type OptionalField =
   'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
 
-/** A record's body as it replaces a stored one: fields that the record leaves out, and the review time, stay as stored. */
+/** A record's body as it replaces a stored one. Absent fields and the review time stay as stored. */
 export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
   if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
   const old = contentOf(before, 0);

@@ -19,16 +19,8 @@ async function setReport(
   return true;
 }
 
-/**
- * Stores the hash of the report that was made from `from`.
- * @returns false if the result has changed since `from` was read, or has a report
- */
-export function attachReport(
-  work: UnitOfWork,
-  organisationId: number,
-  from: StoredAssessment,
-  sha256: string,
-): Promise<boolean> {
+/** Stores the hash of a report. @returns false if the result has changed since `from` was read, or has a report */
+export function attachReport(work: UnitOfWork, organisationId: number, from: StoredAssessment, sha256: string) {
   return setReport(
     work,
     organisationId,
@@ -39,11 +31,6 @@ export function attachReport(
 }
 
 /** Detaches the report with this hash from its result. The next read makes a new report. */
-export async function dropReport(
-  work: UnitOfWork,
-  organisationId: number,
-  assessmentId: string,
-  sha256: string,
-): Promise<void> {
+export async function dropReport(work: UnitOfWork, organisationId: number, assessmentId: string, sha256: string) {
   await setReport(work, organisationId, assessmentId, null, (row) => row.report_sha256 === sha256);
 }

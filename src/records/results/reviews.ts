@@ -6,9 +6,9 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 import { query } from '../queries.ts';
 
 /**
- * The queue of results that a person has to check. A review opens in the unit of work that makes it necessary, under the
- * feed's lock: a new result with a flag, an amendment that adds a flag, or a learner's request. At most one review of a
- * result is open; its other reviews are decided.
+ * The queue of results that a person has to check. A review opens in the unit of work that makes it necessary, under
+ * the feed's lock: a new result with a flag, an amendment that adds a flag, or a learner's request. At most one review
+ * of a result is open; its other reviews are decided.
  */
 
 /** Why a person should check a result. */
@@ -35,7 +35,6 @@ export type Review = {
   answer: string | null;
 };
 
-/** The flags that a result's content shows. */
 export function flagsOf(content: { is_borderline: boolean; needs_review: boolean }): ReviewFlag[] {
   return [
     ...(content.needs_review ? ['needs_review' as const] : []),
@@ -78,10 +77,8 @@ const deleteUnneeded = statement(
    where organisation_id = $1 and assessment_id = any($2::uuid[]) and decided_at is null and flags = '{}' and requested_at is null`,
 );
 
-/** A result with its flags. */
 type FlaggedResult = { assessment_id: string; learner_id: string; subject: Subject; flags: readonly ReviewFlag[] };
 
-/** The columns of results in the order in which `open` and `follow` take them. */
 function columnsOf(results: readonly FlaggedResult[]): unknown[] {
   return [
     uuidArray(results.map((result) => result.assessment_id)),
@@ -92,8 +89,8 @@ function columnsOf(results: readonly FlaggedResult[]): unknown[] {
 }
 
 /**
- * Puts new results that have a flag into the queue. `follow` would be too slow here: while the tables have no statistics,
- * its plan compares each result with every review of the organisation.
+ * Puts new results that have a flag into the queue. `follow` would be too slow here: while the tables have no
+ * statistics, its plan compares each result with every review of the organisation.
  */
 export async function openReviews(
   work: UnitOfWork,
@@ -106,10 +103,7 @@ export async function openReviews(
   await work.tx.query(open, [organisationId, ...columns, new Date(work.nowMs)]);
 }
 
-/**
- * Brings the queue in line with amended flags: a new flag opens a review, and a review without a flag or request goes.
- * A decided result returns to the queue only for a new flag.
- */
+/** Brings the queue in line with amended flags. A decided result returns only for a new flag. */
 export async function followFlags(
   work: UnitOfWork,
   organisationId: number,

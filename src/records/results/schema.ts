@@ -127,7 +127,6 @@ export const ScopeExitTombstone = Type.Object(
   },
 );
 
-/** The newest completed result of a subject, inside a learner. */
 export const LastAssessed = Type.Object(
   {
     subject: Type.Enum([...subjects]),
@@ -146,10 +145,9 @@ const sums = {
 };
 const head = {
   bits: Type.Integer({ minimum: 0, maximum: limits.digestBits }),
-  through: Type.String({ format: 'date-time', description: 'How far the feed went at the moment that this shows.' }),
+  through: dateTime('How far the feed went at the moment that this shows.'),
 };
 
-/** Level 1 of the digest: sums of every bucket. */
 export const BucketSums = Type.Object(
   {
     ...head,
@@ -161,16 +159,10 @@ export const BucketSums = Type.Object(
   },
   { $id: 'DigestBuckets' },
 );
-/** Level 2: the results of some buckets. */
 export const BucketMembers = Type.Object(
   {
     ...head,
-    assessments: Type.Array(
-      Type.Object({
-        assessment_id: Type.String({ format: 'uuid' }),
-        updated_at: Type.String({ format: 'date-time' }),
-      }),
-    ),
+    assessments: Type.Array(Type.Object({ assessment_id: uuid(), updated_at: dateTime() })),
   },
   { $id: 'DigestMembers' },
 );

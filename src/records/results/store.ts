@@ -15,10 +15,10 @@ import type { ReviewFlag } from './reviews.ts';
 
 const stepUs = limits.positionStepUs;
 
+export type ResultKey = { assessment_id: string; learner_id: string };
+
 /** A new result, with its texts ready to send. */
-export type NewAssessment = {
-  assessment_id: string;
-  learner_id: string;
+export type NewAssessment = ResultKey & {
   source: 'imported' | 'sitting';
   assessed_at: number;
   facet: number;
@@ -59,12 +59,7 @@ const insert = statement(
 );
 
 /** Stores results in the order of `rows`, at the positions from `first` on. The caller holds the feed's lock. */
-export async function insertAssessments(
-  work: UnitOfWork,
-  feed: Feed,
-  rows: NewAssessment[],
-  first: number,
-): Promise<void> {
+export async function insertAssessments(work: UnitOfWork, feed: Feed, rows: NewAssessment[], first: number) {
   const column = <Key extends keyof NewAssessment>(key: Key) => rows.map((row) => row[key]);
   const [row] = await work.tx.query<{ count: number } & CountedRow>(insert, [
     feed.organisationId,
@@ -99,21 +94,12 @@ const liveWithin = statement(
 );
 
 /** A live (not deleted) assessment of the organisation. */
-export async function findLive(
-  tx: Tx,
-  organisationId: number,
-  assessmentId: string,
-): Promise<StoredAssessment | undefined> {
+export async function findLive(tx: Tx, organisationId: number, assessmentId: string) {
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
 
 /** Finds a live result for a restricted key. A result outside the key's scope is undefined, as if it did not exist. */
-export async function findLiveInScope(
-  tx: Tx,
-  organisationId: number,
-  assessmentId: string,
-  keyScope: KeyScope | null,
-): Promise<StoredAssessment | undefined> {
+export async function findLiveInScope(tx: Tx, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope === null) return findLive(tx, organisationId, assessmentId);
   const facets = facetsMatching({ subject: keyScope.subjects, rqf_level_code: null, below_level_1: null });
   return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, keyScope.groupIds]))[0];
@@ -207,11 +193,7 @@ const stampThese = statement(
 );
 
 /** Gives these assessments and their learners new positions. */
-export async function stampAssessments(
-  work: UnitOfWork,
-  feed: Feed,
-  rows: { assessment_id: string; learner_id: string }[],
-): Promise<void> {
+export async function stampAssessments(work: UnitOfWork, feed: Feed, rows: ResultKey[]): Promise<void> {
   const [row] = await work.tx.query<CountedRow>(stampThese, [
     feed.organisationId,
     rows.map((r) => r.assessment_id),
@@ -240,11 +222,7 @@ const empty = statement(
 );
 
 /** Turns an assessment into its tombstone, which holds no personal data. */
-export async function emptyAssessment(
-  work: UnitOfWork,
-  feed: Feed,
-  row: { assessment_id: string; learner_id: string },
-): Promise<void> {
+export async function emptyAssessment(work: UnitOfWork, feed: Feed, row: ResultKey): Promise<void> {
   const values = [feed.organisationId, row.assessment_id, row.learner_id, feed.next()];
   const [out] = await work.tx.query<CountedRow>(empty, values);
   feed.counted(out!);
@@ -264,11 +242,7 @@ const transfer = statement(
   select count(*) as count from fed where not deleted`,
 );
 
-/**
- * Moves a learner's results and scope exits to another learner. The caller holds the feed's lock, and gives the results
- * their new texts and positions.
- * @returns how many results are live
- */
+/** Moves results and scope exits to another learner, without new texts or positions. @returns the live ones' count */
 export async function transferResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
   return (await work.tx.query<{ count: number }>(transfer, [feed.organisationId, from, to]))[0]!.count;

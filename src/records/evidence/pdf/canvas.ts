@@ -16,8 +16,8 @@ export const pageHeight = 841.89;
 type Page = { content: string[]; marks: number; annotations: Ref[] };
 
 /**
- * Draws on the pages of one document, in points from the top left corner. Every mark is inside `tagged`, which gives it a
- * place in the reading order, or inside `artifact`, which marks it as decoration.
+ * Draws on the pages of one document, in points from the top left corner. Every mark is inside `tagged`, which gives it
+ * a place in the reading order, or inside `artifact`, which marks it as decoration.
  */
 export class Canvas {
   readonly #file: PdfFile;

@@ -71,7 +71,7 @@ function open(name: string): Face {
   };
 }
 
-/** fontkit fails if a font has no anchor for a mark. By OpenType, the rule does not apply, and the next one is tried. */
+/** fontkit fails if a font has no anchor for a mark. By OpenType, the next rule is tried. */
 function skipMissingAnchors(font: Font): void {
   const processor = font._layoutEngine.engine?.GPOSProcessor;
   if (processor == null) return;
@@ -90,8 +90,8 @@ function skipMissingAnchors(font: Font): void {
 }
 
 /**
- * The face that draws a code point; null if no vendored font has it. Characters of several scripts stay with `current`, the
- * face of the text before.
+ * The face that draws a code point; null if no vendored font has it. Characters of several scripts stay with `current`,
+ * the face of the text before.
  */
 export function faceFor(codePoint: number, primary: string, current: string | null): string | null {
   if (current !== null && isShared(codePoint) && face(current).font.hasGlyphForCodePoint(codePoint)) return current;

@@ -5,8 +5,8 @@ import { pdfNumber, refTo, utf16Hex } from './objects.ts';
 import { subsetTrueType } from './truetype.ts';
 
 /**
- * The part of a face that one document uses. Each pair of shape and text gets a character identifier in the order of first
- * use in this document. So the bytes depend on this document alone, and a shape with two texts copies correctly.
+ * The part of a face that one document uses. Each pair of shape and text gets a character identifier in the order of
+ * first use in this document. So the bytes depend on this document alone, and a shape with two texts copies correctly.
  */
 export class SubsetFont {
   readonly face: Face;

@@ -6,7 +6,7 @@ export type Ref = number;
 
 export const refTo = (ref: Ref): string => `${ref} 0 R`;
 
-/** A number with at most three decimals, no exponent and no "-0". Rounding hides the last bits of floating-point sums. */
+/** A number with at most three decimals, no exponent and no "-0". Rounding hides floating-point errors. */
 export function pdfNumber(value: number): string {
   const rounded = Math.round(value * 1000) / 1000;
   return rounded === 0 ? '0' : String(rounded);
@@ -31,8 +31,8 @@ export function pdfAscii(text: string): string {
 const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
 /**
- * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because builds of zlib
- * give different bytes.
+ * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because builds of
+ * zlib give different bytes.
  */
 export class PdfFile {
   readonly #bodies: (Uint8Array | undefined)[] = [];

@@ -3,8 +3,8 @@ import type { Font, FontRun } from 'fontkit';
 import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
- * One glyph in drawing order. Lengths are in thousandths of the font size. `width` is the font program's, `advance` moves
- * the pen, and `text` is the copied text.
+ * One glyph in drawing order. Lengths are in thousandths of the font size. `width` is the font program's, `advance`
+ * moves the pen, and `text` is the copied text.
  */
 export type Glyph = Readonly<{
   key: string;
@@ -132,8 +132,8 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
 }
 
 /**
- * Shapes text. fontkit throws at some unusual sequences, such as a joiner after a Tibetan letter. Then joiners are removed,
- * and as a last resort each letter is drawn on its own, so that every report can be made.
+ * Shapes text. fontkit throws at some unusual sequences, such as a joiner after a Tibetan letter. Then joiners are
+ * removed, and as a last resort each letter is drawn on its own, so that every report can be made.
  */
 export function drawable(
   font: Font,
@@ -230,8 +230,8 @@ function glyphTexts(
 }
 
 /**
- * In a right-to-left run, marks come before their letter. Here each letter comes first, at the same place, so that letters
- * and marks are in the order of the text.
+ * In a right-to-left run, marks come before their letter. Here each letter comes first, at the same place, so that
+ * letters and marks are in the order of the text.
  */
 function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
   const out: Glyph[] = [];

@@ -105,8 +105,8 @@ function composite(bytes: Uint8Array, view: DataView): GlyphOutline {
 }
 
 /**
- * A TrueType file of these glyphs in their order, and then their components. The first must be glyph 0. A repeated glyph
- * becomes several glyphs, so that a document can give one shape several texts.
+ * A TrueType file of these glyphs in their order, and then their components. The first must be glyph 0. A repeated
+ * glyph becomes several glyphs, so that a document can give one shape several texts.
  */
 export function subsetTrueType(source: TrueTypeSource, gids: readonly number[]): { bytes: Uint8Array; glyphs: number } {
   const order = [...gids];

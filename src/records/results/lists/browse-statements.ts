@@ -6,8 +6,9 @@ import { allFacets } from '../facet.ts';
 import { lastChangeOf } from './history.ts';
 
 /**
- * The statements behind lists of results. If few results match a filter, one index gathers them all and they are sorted.
- * Otherwise a scan follows an index in the list's order, and ends with the page or after a maximum number of rows.
+ * The statements behind lists of results. If few results match a filter, one index gathers them all and they are
+ * sorted. Otherwise a scan follows an index in the list's order, and ends with the page or after a maximum number of
+ * rows.
  */
 
 export const resultSorts = ['assessed', 'changed', 'learner', 'subject', 'placement', 'flags', 'source'] as const;
@@ -91,13 +92,11 @@ export type GroupScope = { groupSets: GroupSets; isMembersFirst: boolean };
 const orderWay = ({ descending }: ResultQuery) => (descending ? ' desc' : '');
 const columnsOf = (sort: ResultSort) => keys[sort].map(([sql]) => sql);
 
-/** The rows after a place, by the keys of a sort. */
 function beyond(builder: StatementBuilder, columns: string, sort: ResultSort, compare: string, place: ResultPageStart) {
   const values = place.map((value, i) => `${builder.bind(value)}::${keys[sort][i]![1]}`);
   return `(${columns}) ${compare} (${values.join(', ')})`;
 }
 
-/** Like `beyond`, as a further condition; none for the first page. */
 function pageStart(builder: StatementBuilder, look: ResultQuery, columns: string): string {
   const { after, sort, descending } = look;
   return after === null ? '' : ` and ${beyond(builder, columns, sort, descending ? '<' : '>', after)}`;
@@ -227,15 +226,11 @@ const maxMet = 1500;
 /** In groups with at most this many results, a scan reads the members first. */
 export const maxOfMembers = 300_000;
 
-/** Numbers of live results: in groups and levels, in the groups, in the levels, and in total. Null: not filtered by it. */
+/** Numbers of live results: in groups and levels, in the groups, in the levels, and in total. Null: no such filter. */
 export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
 /** The most results to gather by group sets, and by days, changes or levels. */
-export function maxGatheredBy(
-  look: ResultQuery,
-  groupSets: GroupSets,
-  counts: Counts,
-): { times: number; sets: number } {
+export function maxGatheredBy(look: ResultQuery, groupSets: GroupSets, counts: Counts) {
   const times = look.filter.latest ? maxCompared : maxGathered;
   if ((counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
   const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !hasIndex(look, groupSets);
@@ -250,7 +245,6 @@ export function scanOf(look: ResultQuery, counts: Counts): AccessPath {
   return { by: 'walk', max: Math.min(furthest, Math.max(maxScanned.min, reaching)) };
 }
 
-/** Whether the filter or the sort reads columns that the feed does not have. */
 export const needsBody = ({ filter, sort }: ResultQuery) =>
   filter.flag !== null || filter.source !== null || sort === 'flags' || sort === 'source';
 
@@ -298,11 +292,7 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
 }
 
 /** In the sort by learner, an invisible learner's place gives the first page: it must not show where a name is. */
-function afterPlace(
-  builder: StatementBuilder,
-  { filter, sort, descending }: ResultQuery,
-  after: ResultPageStart,
-): string {
+function afterPlace(builder: StatementBuilder, { filter, sort, descending }: ResultQuery, after: ResultPageStart) {
   const columns = columnsOf(sort).join(', ');
   const compare = descending ? '<' : '>';
   if (sort !== 'learner') return beyond(builder, columns, sort, compare, after);

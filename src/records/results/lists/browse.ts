@@ -114,11 +114,7 @@ export async function countInCells(
 }
 
 /** The path that reads fewest rows, if one gathers few enough, and the counts behind the choice. */
-async function gathering(
-  tx: Tx,
-  look: ResultQuery,
-  groupSets: GroupSets,
-): Promise<{ path: AccessPath | null; counts: Counts }> {
+async function gathering(tx: Tx, look: ResultQuery, groupSets: GroupSets) {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
   const count = async (sql: typeof inDays, values: unknown[]) =>
@@ -178,8 +174,8 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
 }
 
 /**
- * A page of live results. Several statements read it, so `tx` must be one snapshot. If few results match, all are sorted.
- * Otherwise a scan follows an index. A sort without an index sorts only the latest results.
+ * A page of live results. Several statements read it, so `tx` must be one snapshot. If few results match, all are
+ * sorted. Otherwise a scan follows an index. A sort without an index sorts only the latest results.
  */
 export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);

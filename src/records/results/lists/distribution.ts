@@ -3,10 +3,7 @@ import { statement } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
-/**
- * How the results of groups spread over levels. The digest's cells hold the number of live results for each group set and
- * facet, so the counts of any group are a few sums.
- */
+/** How the results of groups spread over levels. The counts are sums of the digest's cells. */
 
 export type GroupDistribution = {
   group_id: string;

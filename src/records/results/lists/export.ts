@@ -14,10 +14,7 @@ import { everyResult, exportSort } from './browse.ts';
 import type { ResultQuery } from './browse-statements.ts';
 import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
 
-/**
- * Results as files, filtered and sorted as on the page, from one snapshot. Rows stream from the database to the reader, so
- * memory stays small, and the snapshot ends when the reader stops.
- */
+/** Results as files, filtered and sorted as on the page. Rows stream from one snapshot, so memory stays small. */
 
 /** `groups`: the names of the learner's groups. */
 export type ExportedResult = BrowsedResult & { groups: string };

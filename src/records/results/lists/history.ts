@@ -5,7 +5,7 @@ import { statement } from '../../../platform/db/database.ts';
 /** An amended field, by its name in the API. */
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
-/** One amendment or withdrawal of a result. A withdrawal deletes earlier texts, so it and earlier entries have no fields. */
+/** One amendment or withdrawal. A withdrawal deletes earlier texts, so it and earlier entries have no fields. */
 export type HistoryEntry = {
   at: string;
   kind: 'amended' | 'withdrawn';
@@ -30,10 +30,7 @@ const bodyOf = statement(
   'select body from assessment where organisation_id = $1 and assessment_id = $2',
 );
 
-/**
- * The reason of a change by an import. It marks the last imported body in the history. If the import confirmed an
- * amendment, the entry changes nothing and is not shown.
- */
+/** The reason of a change by an import. If the import only confirmed an amendment, the entry is not shown. */
 export const importedAgain = 'imported again with changes';
 
 const changesOfMany = statement(
@@ -43,7 +40,7 @@ const changesOfMany = statement(
    where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`,
 );
 
-/** The last imported bodies of results, without later amendments; null if they were deleted. The caller holds the feed's lock. */
+/** The last imported bodies of results, without later amendments; null if they were deleted. */
 export async function lastImported(
   tx: Tx,
   organisationId: number,

@@ -101,10 +101,7 @@ export async function* everyProgress(tx: Tx, organisationId: number, filter: Pro
   } while (after !== null);
 }
 
-/**
- * The change between the first and the latest result. `gained` levels is null if a result is not placed or is the only
- * one. `withinError`, whether it may be measurement error, is null without probabilities.
- */
+/** The change between two results. `gained` is null if a result is not placed, `withinError` without probabilities. */
 export function changeOf({ results, first, latest }: Progress): { gained: number | null; withinError: boolean | null } {
   if (results < 2) return { gained: null, withinError: null };
   const [from, to] = [first, latest].map(({ content }) => levelInterval(content.level_probabilities));

@@ -11,10 +11,7 @@ import type { AssessmentFilter, PageRequest } from './page-statements.ts';
 
 /** The digest in the API: on the last page of a sync, and in buckets that find differences (docs/decisions/0005). */
 
-/**
- * Whether the last page of this filter has a digest. In a full sync of groups, a learner who leaves the groups after the
- * page was read still shows, so such a sync has none.
- */
+/** Whether a sync has a digest. In a full sync of groups, a learner can leave them after the page, so it has none. */
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
     filter.sort === 'updated_at' &&
@@ -30,11 +27,7 @@ function hasDigest(filter: AssessmentFilter): boolean {
  * A page, with the digest of the same moment if it is the last one. The digest is read after the page. If the feed has
  * changed since the call was admitted, both are read again in one snapshot.
  */
-export async function listWithDigest(
-  db: Database,
-  feed: FeedState,
-  request: PageRequest,
-): Promise<{ page: ListedPage; digest: Digest | null }> {
+export async function listWithDigest(db: Database, feed: FeedState, request: PageRequest) {
   const { organisationId, filter, limit } = request;
   const page = await listAssessments(db, request);
   if (!hasDigest(filter) || !isLast(page, limit)) return { page, digest: null };
@@ -65,12 +58,7 @@ const lastAnswers = new WeakMap<Database, LRUCache<number, { question: string; a
 type Caller = { organisationId: number; feed: FeedState };
 
 /** An answer reads every result of the organisation, so each organisation computes one at a time. */
-async function cached(
-  db: Database,
-  { organisationId, feed }: Caller,
-  question: string,
-  make: () => Promise<Answer>,
-): Promise<Answer> {
+async function cached(db: Database, { organisationId, feed }: Caller, question: string, make: () => Promise<Answer>) {
   let answers = lastAnswers.get(db);
   if (answers === undefined) lastAnswers.set(db, (answers = new LRUCache({ max: maxCached })));
   for (;;) {

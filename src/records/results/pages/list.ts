@@ -4,7 +4,7 @@ import { reachedBy } from '../../../organisations/learner-ref.ts';
 import type { AccessPath, AssessmentFilter, PageRequest, PageScope } from './page-statements.ts';
 import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows } from './page-statements.ts';
 
-/** Reads a page of GET /assessments: resolves the filter's groups and learner, chooses an access path, runs its statement. */
+/** Reads a page of GET /assessments: resolves the filter, chooses an access path, and runs its statement. */
 
 /** One entry of a page. A tombstone has no body. `exit`: the learner left the requested groups. */
 export type FeedRow = {

@@ -45,14 +45,9 @@ function openReader(db: Database): ReadLive {
 }
 
 /** Reads a live result. A restricted key gets it only within its scope. */
-export function readLiveInScope(
-  db: Database,
-  organisationId: number,
-  assessmentId: string,
-  keyScope: KeyScope | null,
-): Promise<StoredAssessment | undefined> {
+export function readLiveInScope(db: Database, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope !== null) return findLiveInScope(db, organisationId, assessmentId, keyScope);
-  let read = readers.get(db);
-  if (read === undefined) readers.set(db, (read = openReader(db)));
+  const read = readers.get(db) ?? openReader(db);
+  readers.set(db, read);
   return read({ organisationId, assessmentId });
 }

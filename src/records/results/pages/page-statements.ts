@@ -1,7 +1,7 @@
 import { payloadVersionAt } from '../../../platform/db/payload-version.ts';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
 
-/** The statement of a page of GET /assessments: one text for each kind of filter and access path (docs/decisions/0002). */
+/** The statements of GET /assessments: one text for each kind of filter and access path (docs/decisions/0002). */
 
 /** The filters of GET /assessments. Times are microseconds since 1970. */
 export type AssessmentFilter = {
@@ -175,8 +175,9 @@ function windowOf(page: PageRequest, range: string, limit: string): string {
 }
 
 /**
- * Scope exits: results whose learner left a requested group since `since` and is in none of them now, and results that were
- * withdrawn after the learner left. src/feed/scope-exits.ts stores one for each group. A page shows a result's newest exit.
+ * Scope exits: results whose learner left a requested group since `since` and is in none of them now, and results that
+ * were withdrawn after the learner left. src/feed/scope-exits.ts stores one for each group. A page shows a result's
+ * newest exit.
  */
 function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: string[] | null, limit: string): string {
   const groupIds = page.filter.groupIds!;
@@ -205,8 +206,8 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
 }
 
 /**
- * The statement of a page: rows without texts, then their texts, which are found by first position because neighbours share
- * disk pages (docs/decisions/0002). "offset 0" keeps the planner from reading every text.
+ * The statement of a page: rows without texts, then their texts, which are found by first position because neighbours
+ * share disk pages (docs/decisions/0002). "offset 0" keeps the planner from reading every text.
  */
 export function pageStatement(page: PageRequest, path: AccessPath, scope: PageScope) {
   const builder = new StatementBuilder(page.organisationId);
