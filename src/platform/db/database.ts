@@ -111,19 +111,52 @@ export type Dedicated = Tx & {
 /** TCP finds a dead idle connection after a minute. The default is two hours. */
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
-type Pooled = { name: string; log: Log; watch(client: pg.PoolClient): void };
+type Held = { distributed: boolean };
 
-function openPool(config: pg.PoolConfig, { name, log, watch }: Pooled): pg.Pool {
-  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
-  pool.on('error', (error) => log.error('database.connection_lost', { connection: name, ...errorFields(error) }));
-  // Without a listener, a connection lost between two statements would end the process. The next statement on it fails.
-  pool.on('connect', (client) => {
-    client.on('error', (error) => {
-      (client as Watched).lost ??= error;
+/** Connections for one kind of work, with their metrics. */
+class ConnectionPool {
+  readonly #database: Held;
+  readonly #pool: pg.Pool;
+  readonly #waits: number;
+  readonly #stopCounting: () => void;
+
+  constructor(name: string, config: pg.PoolConfig, database: Held, log: Log, watch: (client: Watched) => void) {
+    const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+    pool.on('error', (error) => log.error('database.connection_lost', { connection: name, ...errorFields(error) }));
+    // Without a listener, a connection lost between two statements would end the process. The next statement fails.
+    pool.on('connect', (client) => {
+      client.on('error', (error) => {
+        (client as Watched).lost ??= error;
+      });
+      watch(client as Watched);
     });
-    watch(client as pg.PoolClient);
-  });
-  return pool;
+    this.#database = database;
+    this.#pool = pool;
+    this.#waits = poolWait.place(name);
+    this.#stopCounting = beforeReading(() => {
+      poolConnections.set(pool.idleCount, name, 'idle');
+      poolConnections.set(pool.totalCount - pool.idleCount, name, 'busy');
+      maxPool.set(pool.options.max, name);
+      poolWaiting.set(pool.waitingCount, name);
+    });
+  }
+
+  async connect(): Promise<pg.PoolClient> {
+    refuseSecondConnection(this.#database);
+    const startedMs = systemClock.monotonicMs();
+    try {
+      const client = await this.#pool.connect();
+      poolWait.observe((systemClock.monotonicMs() - startedMs) / 1000, this.#waits);
+      return client;
+    } catch (error) {
+      throw namedFailure(error) instanceof DatabaseUnavailable ? namedFailure(error) : new DatabaseUnavailable(error);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#stopCounting();
+    await this.#pool.end();
+  }
 }
 
 async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, values?: readonly unknown[]): Promise<R[]> {
@@ -137,8 +170,6 @@ async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, value
     client.release(broken);
   }
 }
-
-type Held = { distributed: boolean };
 
 const txOn = (client: pg.PoolClient, { distributed }: Held): Tx => ({
   query: (sql, values) => run(client, sql, values),
@@ -198,10 +229,10 @@ async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx
 }
 
 async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promise<Leave> {
-  const askedMs = systemClock.monotonicMs();
+  const startedMs = systemClock.monotonicMs();
   try {
     const leave = await turns.take(queue, signal, again);
-    turnWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
+    turnWait.observe((systemClock.monotonicMs() - startedMs) / 1000);
     return leave;
   } catch (error) {
     if (error instanceof WriteQueueRefusal) turnsRefused.count(error.why);
@@ -211,6 +242,7 @@ async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promi
 
 // A pooler may give each transaction another connection, so each change sets its own limit.
 const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
+
 /**
  * Opens the pools, without a connection before the first statement. Reads and changes have a pool each, so that changes
  * never delay reads.
@@ -239,11 +271,10 @@ export function openDatabase(
     watch.add(client, by);
   };
   const self: Held = { distributed };
-  const pooling = (name: string): Pooled => ({ name, log, watch: watchBy(target) });
-  const kept = Math.min(size, limits.readConnectionsKept);
-  const reads = openPool({ ...config, max: size, min: kept }, pooling('reads'));
-  const max = limits.quickChanges + limits.slowChanges;
-  const changes = openPool({ ...config, max: max }, pooling('changes'));
+  const pool = (name: string, max: number, min = 0) =>
+    new ConnectionPool(name, { ...config, max, min }, self, log, watchBy(target));
+  const reads = pool('reads', size, Math.min(size, limits.readConnectionsKept));
+  const changes = pool('changes', limits.quickChanges + limits.slowChanges);
   const turns = createWriteQueues({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
@@ -252,69 +283,33 @@ export function openDatabase(
   });
   const open = new Set<Dedicated>();
 
-  const pools = [
-    ['reads', reads],
-    ['changes', changes],
-  ] as const;
-  const waits = new Map<pg.Pool, number>(pools.map(([name, pool]) => [pool, poolWait.place(name)]));
-  const stopCounting = beforeReading(() => {
-    for (const [name, pool] of pools) {
-      poolConnections.set(pool.idleCount, name, 'idle');
-      poolConnections.set(pool.totalCount - pool.idleCount, name, 'busy');
-      maxPool.set(pool.options.max, name);
-      poolWaiting.set(pool.waitingCount, name);
-    }
-  });
-
-  async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
-    refuseSecondConnection(self);
-    const askedMs = systemClock.monotonicMs();
-    try {
-      const client = await pool.connect();
-      poolWait.observe((systemClock.monotonicMs() - askedMs) / 1000, waits.get(pool));
-      return client;
-    } catch (error) {
-      throw namedFailure(error) instanceof DatabaseUnavailable ? namedFailure(error) : new DatabaseUnavailable(error);
-    }
-  }
-
   return {
     distributed,
     storageFaults,
     query: async <R>(sql: Statement | string, values?: readonly unknown[]) =>
-      runAlone<R>(await connect(reads), sql, values),
+      runAlone<R>(await reads.connect(), sql, values),
     async transaction(inside, turn) {
-      if (turn === undefined) return runTransaction(await connect(reads), self, inside);
+      if (turn === undefined) return runTransaction(await reads.connect(), self, inside);
       // A holder of a connection would otherwise wait for a turn as well.
       refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
-        return await runTransaction(await connect(changes), self, inside, ['begin', lockWait]);
+        return await runTransaction(await changes.connect(), self, inside, ['begin', lockWait]);
       } finally {
         leave();
       }
     },
-    snapshot: async (inside) => runSnapshot(await connect(reads), self, inside),
+    snapshot: async (inside) => runSnapshot(await reads.connect(), self, inside),
     dedicated(options = {}) {
-      // The coordinator's log does not show what a crashed node lost.
-      const synchronous = distributed || (options.synchronousCommit ?? true);
       const way = options.throughPooler ? target : directTarget;
-      const connection = openDedicated(
-        way.config,
-        synchronous,
-        log,
-        () => open.delete(connection),
-        distributed,
-        watchBy(way),
-        options.connected,
-      );
+      const context = { ...options, log, distributed, watch: watchBy(way) };
+      const connection = openDedicated(way.config, context, () => open.delete(connection));
       open.add(connection);
       return connection;
     },
     refuseWaiting: () => turns.close(),
     async close() {
       turns.close();
-      stopCounting();
       await Promise.all([...open].map((connection) => connection.close()));
       await Promise.all([reads.end(), changes.end()]);
       watch.stop();
@@ -322,15 +317,12 @@ export function openDatabase(
   };
 }
 
-function openDedicated(
-  config: pg.ClientConfig,
-  synchronousCommit: boolean,
-  log: Log,
-  onClose: () => void,
-  distributed: boolean,
-  watch: (client: pg.Client) => void,
-  connected: DedicatedOptions['connected'],
-): Dedicated {
+type DedicatedContext = DedicatedOptions & { log: Log; distributed: boolean; watch(client: pg.Client): void };
+
+function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClose: () => void): Dedicated {
+  const { log, distributed, connected: onConnected } = context;
+  // The coordinator's log does not show what a crashed node lost.
+  const isSynchronous = distributed || (context.synchronousCommit ?? true);
   let current: Promise<pg.Client> | null = null;
   let closed = false;
   let retry: NodeJS.Timeout | null = null;
@@ -352,10 +344,10 @@ function openDedicated(
     });
     try {
       await client.connect();
-      watch(client);
-      if (!synchronousCommit) await run(client, 'set synchronous_commit = off');
+      context.watch(client);
+      if (!isSynchronous) await run(client, 'set synchronous_commit = off');
       for (const channel of channels.keys()) await run(client, `listen ${channel}`);
-      await connected?.({ query: (sql, values) => run(client, sql, values), distributed });
+      await onConnected?.({ query: (sql, values) => run(client, sql, values), distributed });
     } catch (error) {
       ended();
       client.end().catch(() => {});

@@ -74,7 +74,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
         while (left.length > 0 && session.isOpen()) {
           const mail = left.shift()!;
           if (stopping.signal.aborted) await outbox.putOff(mail.mail_id, 0);
-          else await sendOne(session, mail);
+          else await sendOne(app, outbox, session, mail);
         }
         end();
       }
@@ -88,26 +88,6 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     } finally {
       end();
     }
-  }
-
-  async function sendOne(session: SmtpSession, mail: HeldMail): Promise<void> {
-    const { mail_id: mailId } = mail;
-    const message = messageOf(app, mail);
-    if (!(await outbox.begin(mailId))) return;
-    // The secret that sealed it is no longer listed.
-    const handed =
-      message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
-    if (handed.outcome === 'again') await outbox.putOff(mailId, waitOf(app, mail));
-    else await outbox.finish(mailId, handed.outcome);
-    const fields = {
-      mail: mailId,
-      kind: mail.cause.split(' ')[0]!,
-      attempt: mail.attempts + 1,
-      outcome: handed.outcome,
-    };
-    mailAttempts.count(handed.outcome);
-    if (handed.outcome === 'sent') app.log.info('mail.attempt', fields);
-    else app.log.error('mail.attempt', { ...fields, ...handed.why });
   }
 
   const round = (): Promise<void> => {
@@ -132,6 +112,28 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
       if (timer !== null) clearTimeout(timer);
     },
   };
+}
+
+type Outbox = ReturnType<typeof mailsHeldBy>;
+
+async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: HeldMail): Promise<void> {
+  const { mail_id: mailId } = mail;
+  const message = messageOf(app, mail);
+  if (!(await outbox.begin(mailId))) return;
+  // The secret that sealed it is no longer listed.
+  const handed =
+    message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
+  if (handed.outcome === 'again') await outbox.putOff(mailId, waitOf(app, mail));
+  else await outbox.finish(mailId, handed.outcome);
+  const fields = {
+    mail: mailId,
+    kind: mail.cause.split(' ')[0]!,
+    attempt: mail.attempts + 1,
+    outcome: handed.outcome,
+  };
+  mailAttempts.count(handed.outcome);
+  if (handed.outcome === 'sent') app.log.info('mail.attempt', fields);
+  else app.log.error('mail.attempt', { ...fields, ...handed.why });
 }
 
 const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split('@')[1]!;
