@@ -36,9 +36,9 @@ export type ClientOptions = {
   secretAccessKey: string;
   /** How long one attempt may take, its body included: 30 seconds. */
   timeoutMs?: number;
-  /** How long a call goes on being repeated while the fault may pass: two minutes. 0: one attempt. */
+  /** How long a call is retried after a passing fault, in milliseconds: 2 minutes. 0: one attempt. */
   patienceMs?: number;
-  /** Replaces parts of what the client takes from its runtime: `fetch` for a proxy, the rest for tests. */
+  /** Replaces parts of the runtime: `fetch` for a proxy, the rest for tests. */
   surroundings?: Partial<Surroundings>;
 };
 
@@ -48,14 +48,14 @@ export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
 
 export type Evidence = {
   bytes: Uint8Array;
-  /** Of these bytes, computed here, and the same as the service told. */
+  /** The SHA-256 of these bytes, computed here and equal to the service's. */
   sha256: string;
   etag: string | null;
 };
 
 /**
- * Calls the service with one key pair. Everything that it throws by itself is an `ArsError`; a call that you abort
- * rejects with your signal's reason.
+ * Calls the service with one access key. Its own errors are `ArsError`s; a call that you abort rejects with your
+ * signal's reason.
  */
 export class Client {
   readonly #connection: Connection;
@@ -76,7 +76,7 @@ export class Client {
     };
   }
 
-  /** Any operation of the reference by its id, HEAD requests among them, with the whole reply. */
+  /** Any operation of the reference by its ID, with the full response. */
   call<Id extends OperationId>(
     id: Id,
     input: Input<Id> = {} as Input<Id>,
@@ -102,7 +102,7 @@ export class Client {
     );
   }
 
-  /** Whether the key pair is right, and whose it is. */
+  /** Whether the access key is valid, and the organisation that it belongs to. */
   async health(options?: CallOptions): Promise<Operations['health']['reply']> {
     return (await this.call('health', {}, options)).body;
   }
@@ -121,9 +121,9 @@ export class Client {
       (await this.call('getAssessment', { path: { id } }, options)).body.data,
 
     /**
-     * The evidence PDF. Its bytes are hashed here and compared with what the service tells, and with the result's own
-     * `report_sha256` where a result is given that has one.
-     * @param of a result, or its id
+     * The evidence PDF. Its SHA-256 is compared with the service's header, and with `report_sha256` of a result that
+     * has one.
+     * @param of a result, or its ID
      */
     report: async (
       of: string | { assessment_id: string; report_sha256: string | null },

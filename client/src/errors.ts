@@ -1,6 +1,6 @@
 import type { ErrorCode } from './openapi.ts';
 
-/** Everything that the client throws by itself. A call that you abort rejects with your signal's reason instead. */
+/** The client's own errors. A call that you abort rejects with your signal's reason instead. */
 export class ArsError extends Error {
   override name = 'ArsError';
   /** The operation, as the reference names it, such as `listAssessments`. */
@@ -33,7 +33,7 @@ export class ApiError extends ArsError {
   /** One of the reference's codes, or a newer one. */
   readonly code: ErrorCode | (string & {});
   readonly requestId: string | null;
-  /** What `Retry-After` said. */
+  /** The value of `Retry-After`. */
   readonly retryAfterMs: number | null;
 
   constructor(operation: string, details: ApiErrorDetails) {
@@ -50,7 +50,7 @@ export class ApiError extends ArsError {
   }
 }
 
-/** The service could not be reached, or the connection ended before the whole reply was there. */
+/** The service could not be reached, or the connection ended before the response was complete. */
 export class ConnectionError extends ArsError {
   override name = 'ConnectionError';
 
@@ -59,7 +59,7 @@ export class ConnectionError extends ArsError {
   }
 }
 
-/** The whole reply was not there in time. */
+/** The response was not complete in time. */
 export class TimeoutError extends ArsError {
   override name = 'TimeoutError';
 
@@ -68,7 +68,7 @@ export class TimeoutError extends ArsError {
   }
 }
 
-/** What answered isn't the service, or something between changed its reply: a proxy's page, a redirect, half a text. */
+/** The response is not the service's, or was changed on its way: a proxy's page, a redirect, half of a text. */
 export class UnexpectedReplyError extends ArsError {
   override name = 'UnexpectedReplyError';
   readonly status: number;
@@ -101,7 +101,7 @@ export class RestoredError extends ArsError {
 /** A cursor is refused like this when the state that its walk began in was lost with a backup. */
 export const isLostCursor = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_cursor';
 
-/** The bytes of an evidence PDF aren't those whose hash was told. */
+/** The bytes of an evidence PDF do not have the expected SHA-256. */
 export class HashMismatchError extends ArsError {
   override name = 'HashMismatchError';
   readonly expectedSha256: string;

@@ -7,7 +7,7 @@ import { headersOf, read, searchOf } from './request.ts';
 export type ListenQuery = {
   event_types?: readonly string[];
   group_id?: readonly string[];
-  /** The `after` of the last line that was taken, of an earlier process too; without it, what happens from now on. */
+  /** The `after` of the last line that you processed, also in an earlier process. Without it, new events only. */
   after?: string;
 };
 
@@ -29,8 +29,8 @@ const maxLineChars = 16 * 1024 * 1024;
 const firstAttempts = 4;
 
 /**
- * Each line of `GET /events` but the heartbeats, over every interruption: the next connection goes on behind the last line
- * that was taken. It is a tool for development; in production register an endpoint.
+ * Each line of `GET /events` except heartbeats. After an interruption the next connection continues behind the last
+ * line. This is a tool for development; in production register an endpoint.
  */
 export async function* listenTo(
   connection: Connection,
@@ -74,7 +74,7 @@ async function* linesOf(
 ): AsyncGenerator<EventLine, never, undefined> {
   const attempt = new AbortController();
   const end = () => attempt.abort();
-  /** Whoever takes a line may take their time over it. */
+  /** The caller may take any time for a line. */
   const awaited = async <Result>(coming: Promise<Result>): Promise<Result> => {
     const timer = setTimeout(end, missedHeartbeats * usualHeartbeatMs);
     return coming.finally(() => clearTimeout(timer));
@@ -88,7 +88,7 @@ async function* linesOf(
     };
     const address = `${connection.baseUrl}/events${search}`;
     const reply = await awaited(connection.surroundings.fetch(address, { ...init, signal: attempt.signal }));
-    // Throws what the service refuses with.
+    // Throws the error of a refusal.
     if (reply.status !== 200) await read(operation, reply, init, connection.surroundings);
     const reader = reply.body!.getReader();
     const decoder = new TextDecoder();

@@ -5,7 +5,7 @@ import { longestTimerMs } from './surroundings.ts';
 
 export type OperationId = keyof Operations;
 
-/** What an operation takes: only those of `path`, `query` and `body` that it has. */
+/** The input of an operation: its `path`, `query` and `body`, if it has them. */
 export type Input<Id extends OperationId> = (Record<string, never> extends Operations[Id]['path']
   ? { path?: undefined }
   : { path: Operations[Id]['path'] }) & { query?: Operations[Id]['query'] } & (Operations[Id]['body'] extends undefined
@@ -52,10 +52,10 @@ export type Connection = {
 
 const firstWaitMs = 500;
 const longestWaitMs = 20_000;
-/** A page of the largest results takes a hundredth of it; what is longer is no reply of the service, or was blown up on its way. */
+/** A page of the largest results takes a hundredth of this limit. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Where a request goes, and by what name errors speak of it. */
+/** The URL of a request, and its name in errors. */
 type Target = { id: string; method: string; path: string };
 
 /**
@@ -88,7 +88,7 @@ export async function send(
     ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
   };
 
-  // Counted, and not read off a clock that somebody may set meanwhile.
+  // Measured without the system clock, which may be changed meanwhile.
   let spentMs = 0;
   for (let attempt = 0; ; attempt++) {
     options.signal?.throwIfAborted();
@@ -97,7 +97,7 @@ export async function send(
       return await sendOnce(connection, id, address, init, options);
     } catch (error) {
       options.signal?.throwIfAborted();
-      // Whoever repeats a removal, because its reply was lost, finds that it is done.
+      // A repeated removal, whose first response was lost, finds nothing left.
       if (method === 'DELETE' && attempt > 0 && error instanceof ApiError && error.code === 'not_found')
         return removedBefore(error);
       if (!(error instanceof ArsError) || !error.isTransient) throw error;
@@ -116,7 +116,7 @@ export function headersOf({ accessKeyId, secretAccessKey }: Connection, accept: 
 function waitAfter(attempt: number, error: ArsError, random: number): number {
   const growing = Math.min(longestWaitMs, firstWaitMs * 2 ** attempt);
   const told = error instanceof ApiError ? error.retryAfterMs : null;
-  // A crowd that was told the same moment comes back over half a second; whoever is told none at all keeps a distance.
+  // Many clients with one `Retry-After` spread over half a second.
   if (told !== null && told > 0) return told + random * firstWaitMs;
   return growing * (1 - random / 2);
 }
@@ -143,7 +143,7 @@ async function sendOnce(
     const response = await surroundings.fetch(address, { ...init, signal: attempt.signal });
     return await read(id, response, init, surroundings);
   } catch (error) {
-    // What is left of a reply that is not wanted stays where it is.
+    // The rest of an unwanted response is not read.
     attempt.abort();
     if (isLate) throw new TimeoutError(id, timeoutMs);
     if (error instanceof ArsError) throw error;
@@ -196,7 +196,7 @@ export async function read(
   throw new UnexpectedReplyError(id, status, 'the reply is not one of the service');
 }
 
-/** What stands before the service (a proxy, a load balancer) also says these, in words of its own. */
+/** Proxies and load balancers also send these, with bodies of their own. */
 const isPassing = (status: number) => [429, 502, 503, 504].includes(status);
 
 /** The code of a refusal that came without one. */
@@ -237,7 +237,7 @@ async function bytesOf(id: string, { body, status }: Response): Promise<Uint8Arr
   return bytes;
 }
 
-/** Seconds, or a date as HTTP writes it, which stands beside the sender's own clock: this machine's may be wrong. */
+/** Seconds, or an HTTP date, which is compared with the sender's `Date`, because this machine's clock may be wrong. */
 function readRetryAfter(headers: Headers, nowMs: number): number | null {
   const text = headers.get('Retry-After')?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
@@ -268,7 +268,7 @@ function pathOf(path: string, values: Record<string, string>): string {
   });
 }
 
-/** Parameters that are undefined are left out; a list stands behind one name, with commas. */
+/** Parameters that are undefined are left out. A list is one parameter with commas. */
 export function searchOf(query: Record<string, unknown>): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => {
     if (value === undefined) return [];

@@ -1,22 +1,22 @@
-/** What the client takes from where it runs: every runtime has it, and tests give their own. */
+/** Functions of the runtime; tests pass their own. */
 export type Surroundings = {
   fetch: (address: string, init: RequestInit) => Promise<Response>;
   /** Milliseconds since 1970. */
   nowMs(): number;
-  /** Milliseconds on a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
   /** From 0 up to, but never, 1. */
   random(): number;
   uuid(): string;
-  /** Resolves after so long; rejects with the signal's reason as soon as it is aborted. */
+  /** Resolves after this time; rejects with the signal's reason when it aborts. */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
-/** Some 24 days: a timer that is given more ends at once. */
+/** About 24 days: longer timers fire immediately. */
 export const longestTimerMs = 2 ** 31 - 1;
 
 export const ordinarySurroundings: Surroundings = {
-  // Asked for at each call, so that whoever replaces the global later is heard.
+  // Read at each call, so that a later replacement of the global counts.
   fetch: (address, init) => globalThis.fetch(address, init),
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),

@@ -2,7 +2,7 @@ import { isLostCursor, RestoredError, UnexpectedReplyError } from './errors.ts';
 import type { CallOptions, FullCallOptions, Reply } from './request.ts';
 import { searchOf } from './request.ts';
 
-/** What to store once a walk is finished, together with what it brought: the next walk begins with it. */
+/** Store it together with the records of a completed walk. The next walk begins with it. */
 export type Checkpoint = {
   /** `since` of the next walk: the service's own instant, never yours. */
   since: string;
@@ -10,7 +10,7 @@ export type Checkpoint = {
   etag: string;
 };
 
-/** A place between two pages: a walk that broke off goes on from it, in another process too. */
+/** A position between two pages. An interrupted walk continues from it, also in another process. */
 export type Position = { next: string; since: string; etag: string };
 
 export type Page<Entry> = {
@@ -19,7 +19,7 @@ export type Page<Entry> = {
   position: Position | null;
   /** After the last page, and not before. */
   checkpoint: Checkpoint | null;
-  /** The service's digest of what the walk's filters let through, where the last page carries one. */
+  /** The service's digest of the filtered results, if the last page has one. */
   digest: string | null;
   /** When the service was last restored from a backup, as this page says it; null where it never was. */
   restored: string | null;
@@ -31,10 +31,10 @@ export type WalkOptions = CallOptions & {
   /** Goes on where a walk with the same query stood. */
   position?: Position;
   /**
-   * Called when the service was restored from a backup and has lost what this walk, or its `since`, began with. The walk then
-   * starts again without `since`: forget what it has brought, and when it is finished remove what it did not show.
-   * Without this function nothing starts again: compare `restored` of the pages with your checkpoint, and expect `invalid_cursor`.
-   * @param restored X-Sync-Restored; null where a cursor was refused, or the service has gone back without saying so
+   * Called when the service was restored and has lost records of this walk or of its `since`. The walk then starts
+   * again without `since`: forget its records, and after it remove records that it did not show. Without this function
+   * the walk does not restart: compare `restored` of the pages with your checkpoint, and expect `invalid_cursor`.
+   * @param restored X-Sync-Restored; null if a cursor was refused, or the restore was not declared
    */
   onRestored?: (restored: string | null) => Promise<void> | void;
 };
@@ -70,9 +70,9 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
   #restarts = 0;
   /** True once the service has said that nothing has changed since the `etag`. */
   isUnchanged = false;
-  /** Null until every page has been read, and when nothing has changed: then what you have stored stays right. */
+  /** Null until all pages are read, and if nothing has changed: then your checkpoint stays valid. */
   checkpoint: Checkpoint | null = null;
-  /** The place after the last page that was taken whole; after the last one, the beginning again. */
+  /** The position after the last complete page; after the last page, the beginning. */
   position: Position | null = null;
   digest: string | null = null;
   /** When the service was last restored from a backup, as the last reply says it; null where it never was. */
@@ -120,7 +120,7 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
         restored: this.restored,
       };
       yield page;
-      // Whoever stops within a page gets all of it again.
+      // A reader that stops within a page gets the page again.
       this.position = page.position;
       this.checkpoint = page.checkpoint;
       this.digest = page.digest;
@@ -161,11 +161,11 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
     for await (const { entries } of this.pages()) yield* entries;
   }
 
-  /** Every entry in one list: for what is known to be small. */
+  /** All entries in one list, for small lists. */
   async toArray(): Promise<Entry[]> {
     const all: Entry[] = [];
     const { onRestored } = this.#options;
-    // With `since` only the caller knows what to forget.
+    // With `since`, only the caller knows which records to forget.
     if (onRestored !== undefined || this.#query.since === undefined)
       this.#options.onRestored = async (restored) => {
         all.length = 0;

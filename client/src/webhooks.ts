@@ -5,7 +5,7 @@ import type { AssessmentCompleted, LearnerGroupsUpdated } from './openapi.ts';
 export type Verdict =
   'valid' | 'malformed_header' | 'no_matching_signature' | 'timestamp_too_old' | 'timestamp_in_future';
 
-/** What is meant where a delivery doesn't verify. */
+/** Usual causes of a delivery that does not verify. */
 const usualCauses: Record<Exclude<Verdict, 'valid'>, string> = {
   malformed_header: 'the header is not X-Svc-Signature-256, or it was changed on its way',
   no_matching_signature:
@@ -24,11 +24,11 @@ export class WebhookError extends Error {
   }
 }
 
-/** Clocks may be apart by so much, and a delivery on its way for so long. */
+/** Allowed difference of clocks plus delivery time. */
 export const toleranceSeconds = 300;
 
 export type Delivery = {
-  /** The whole `whsec_…` text; during a rotation of your own, the old one and the new one. */
+  /** The full `whsec_…` text. During a rotation, the old and the new one. */
   secret: string | readonly string[];
   /** The value of `X-Svc-Signature-256`. */
   header: string | null | undefined;
@@ -107,8 +107,8 @@ export async function openWebhook(delivery: Delivery): Promise<WebhookEvent> {
 }
 
 /**
- * A signed request as the service sends it, to try an endpoint with.
- * @param given `secret` may be several, as during a rotation; `now` makes one that is too old, or comes from the future
+ * A signed request like the service's, for tests of an endpoint.
+ * @param given `secret` may be a list, as during a rotation; `now` may be in the past or the future
  */
 export async function testWebhook(given: {
   secret: string | readonly string[];

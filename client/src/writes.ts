@@ -12,7 +12,7 @@ import type {
   WebhookInput,
 } from './openapi.ts';
 
-/** A group by what stays: after a restore its id is another one if it has to be made again. */
+/** A group by its type and reference: after a restore its ID may change. */
 export type GroupKey = { type: string; ref: string };
 
 /** Something that your application wrote to the service, named as the operation that wrote it. */
@@ -24,10 +24,10 @@ export type Write =
   | { operation: 'registerWebhook'; endpoint: Omit<WebhookInput, 'group_ids'> & { groups?: GroupKey[] } }
   | { operation: 'removeWebhook'; url: string };
 
-/** What came of a write that was sent again. */
+/** A write that was sent again. */
 export type Resent = {
   write: Write;
-  /** Of a learner who was lost: hand out the new `assessment_url`. */
+  /** For a lost learner: send them the new `assessment_url`. */
   learner: Provisioned | null;
   /** Of an endpoint that was lost: store the new `secret`. */
   endpoint: RegisteredWebhookEndpoint | null;
@@ -42,9 +42,9 @@ export type ReplayOptions = {
 };
 
 /**
- * Sends again what the service has lost with a restore. `writes` are your application's own, oldest first, as far back as the
- * backup may lie. What is still there is left alone: a learner who is there gets no invitation, though one that you made for
- * them after the backup is lost, and an endpoint gets no new secret. A replay that broke off can be repeated from the beginning.
+ * Sends the writes again that a restore of the service has lost. `writes` are your application's own since the backup,
+ * oldest first. Existing records stay as they are: an existing learner gets no invitation, even if one was lost, and an
+ * endpoint gets no new secret. An interrupted replay can be repeated.
  * @returns how many writes were sent again
  * @throws ArsError as the operations do
  */
@@ -69,7 +69,7 @@ const memberFact = (group: GroupKey, learnerRef: string) => `member ${keyOf(grou
 const changeFact = (group: GroupKey, field: string) => `${field} of ${keyOf(group)}`;
 const webhookFact = (url: string) => `webhook ${url}`;
 
-/** What a write has decided, until a later one decides otherwise. */
+/** The facts that a write decides, until a later write decides them. */
 function factsOf(write: Write): string[] {
   switch (write.operation) {
     case 'createGroup':
@@ -92,7 +92,7 @@ type Sent = Partial<Resent> | null;
 class Replay {
   readonly #client: Client;
   readonly #call: { signal: AbortSignal | undefined };
-  /** The last write that decides each fact: what an earlier one said is not sent again. */
+  /** The last write of each fact; earlier ones are not sent again. */
   readonly #last = new Map<string, number>();
   #groups: Map<string, Group> | null = null;
 
@@ -138,7 +138,7 @@ class Replay {
     return {};
   }
 
-  /** A learner who is there gets no second invitation, and only joins the groups again. */
+  /** An existing learner gets no second invitation, and only joins the groups again. */
   async #provisions(
     at: number,
     learner: ProvisionInput & { ref: string },

@@ -10,11 +10,11 @@ export type StoreUnderTest = {
   fresh(): Promise<Store>;
   /** Another store on the same place as this one, as a process that is started later has it. */
   again(store: Store): Promise<Store>;
-  /** False for a store that is meant for one process at a time. */
+  /** False for a store that supports one process. */
   isShared: boolean;
 };
 
-/** What every store must do. A test that fails throws an error which says what was expected. */
+/** The contract of every store. A failing test throws an error with the expected behaviour. */
 export function storeConformance({ fresh, again, isShared }: StoreUnderTest): StoreTest[] {
   const opened = async (): Promise<Store> => {
     const store = await fresh();

@@ -7,13 +7,13 @@ import type { Row, Store } from '../sync/store.ts';
 
 type Content = { state: string | null; results: Record<string, Row> };
 
-/** Every file that is put in the place of another is told from it by this. */
+/** Identifies a version of the file. */
 const seenAs = ({ ino, mtimeMs, size }: Stats): string => `${ino} ${mtimeMs} ${size}`;
 
 /**
- * A mirror in one JSON file, which is written anew with every change: for some ten thousand results, and best for one
- * process at a time: what a second one writes meanwhile is seen, and the first one's change made again on top of it. Each
- * result stands under `results`, by its id, as `record`. `onChange` gets nothing to write beside it.
+ * A mirror in one JSON file, which is rewritten with every change: for about 10,000 results, and best for one process.
+ * If a second process writes, its changes are read, and the change is applied again. Each result is in `results` under
+ * its ID, as `record`. `onChange` cannot write to this store.
  */
 export function jsonFileStore(path: string): Store<null> {
   let content: Content = { state: null, results: {} };
@@ -30,7 +30,7 @@ export function jsonFileStore(path: string): Store<null> {
     }
   };
 
-  /** What another process has written counts. A file that was taken away is one that holds nothing. */
+  /** Changes of another process count. A missing file is an empty mirror. */
   const refresh = async (): Promise<void> => {
     const there = await present();
     if (there === seen) return;
@@ -38,7 +38,7 @@ export function jsonFileStore(path: string): Store<null> {
     seen = there;
   };
 
-  /** The file is the old one or the new one, whole, whenever the machine stops. */
+  /** After a crash the file has either its old or its new content. */
   const write = async (next: Content): Promise<void> => {
     const { draft, file } = await openDraft(path);
     try {
@@ -55,7 +55,7 @@ export function jsonFileStore(path: string): Store<null> {
       await rm(draft, { force: true });
       throw error;
     }
-    // That the name leads to the new file is a fact of the folder. Not every system lets one say so.
+    // The new name must reach the disk too, so the folder is flushed. Some systems do not support it.
     const folder = await open(dirname(path), 'r').catch(() => null);
     await folder?.sync().catch(() => {});
     await folder?.close();
@@ -74,7 +74,7 @@ export function jsonFileStore(path: string): Store<null> {
         const { mtimeMs: writtenMs } = await stat(path).catch(() => ({ mtimeMs: 0 }));
         for (const name of await readdir(dirname(path))) {
           if (!name.startsWith(`${basename(path)}.`) || !/\.\d+\.new$/u.test(name)) continue;
-          // What is older than the file can't take its place any more, whether or not somebody still wants it to.
+          // A draft that is older than the file can no longer replace it.
           const draft = join(dirname(path), name);
           const { mtimeMs } = await stat(draft).catch(() => ({ mtimeMs: Infinity }));
           if (mtimeMs < writtenMs) await rm(draft, { force: true });
@@ -121,7 +121,7 @@ export function jsonFileStore(path: string): Store<null> {
   };
 }
 
-/** A file of nobody else's. */
+/** A file that no other process has opened. */
 async function openDraft(path: string): Promise<{ draft: string; file: FileHandle }> {
   for (let count = 0; ; count++) {
     const draft = `${path}.${count}.new`;
@@ -147,7 +147,7 @@ function contentOf(path: string, text: string): Content {
   throw new Error(`${path} is no mirror, or was damaged; take it away, and everything is read anew`);
 }
 
-/** A row that was damaged by hand is one that differs, not the end of everything; its name in the file is its id. */
+/** A damaged row counts as different. Its key in the file is its ID. */
 function rowUnder(id: string, row: Partial<Row> | null): Row {
   const { updated_at, generation, check, record } = row ?? {};
   const textOf = (one: unknown) => (typeof one === 'string' ? one : '');

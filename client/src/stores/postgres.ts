@@ -1,6 +1,6 @@
 import type { Row, Store } from '../sync/store.ts';
 
-/** What is used of a client of `pg`. */
+/** The part of a client of `pg` that is used. */
 export type PgClient = {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
   release(destroy?: boolean): void;
@@ -10,7 +10,7 @@ export type PgClient = {
 export type PgPool = { connect(): Promise<PgClient> };
 
 export type PostgresOptions = {
-  /** The table of results, with its schema if you like; its state is kept beside it in one whose name ends in `_sync`. */
+  /** The table of results, optionally with a schema. The state is in a table whose name ends in `_sync`. */
   table?: string;
 };
 
@@ -43,7 +43,7 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
       isBroken = false;
       return result;
     } catch (error) {
-      // A connection that can't take a rollback is not given to anybody else.
+      // A connection that cannot roll back is not returned to the pool.
       await client.query('rollback').then(
         () => {
           isBroken = false;
@@ -59,7 +59,7 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
   return {
     open: () =>
       within(async (client) => {
-        // Processes that start at once would make the tables twice.
+        // Without the lock, two processes that start together would create the tables twice.
         await client.query("select pg_advisory_xact_lock(hashtext('ars_client'))");
         await client.query(`create table if not exists ${table} (
           assessment_id uuid primary key, updated_at text not null, generation integer not null,
@@ -78,7 +78,7 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
             const sql = `select state from ${state} for update`;
             let { rows } = await client.query(sql);
             if (rows.length === 0) {
-              // Somebody has emptied the table: whoever comes next has to wait for something.
+              // The table was emptied: the next process needs a row to lock.
               await client.query(makeState);
               ({ rows } = await client.query(sql));
             }
@@ -116,9 +116,8 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
 }
 
 /**
- * Lists that travel as one text, which takes the database two thirds of the time that one JSON text of all rows does, and
- * the driver less than an array whose elements are escaped. JSON and instants have no line breaks; ids, numbers and
- * sums need no quotes.
+ * Lists travel as one text: for the database two thirds of the time of JSON, and less for the driver than an array.
+ * JSON and times have no line breaks; IDs, numbers and sums need no quotes.
  */
 const joined = (texts: string[]) => texts.join('\n');
 const literal = (words: (string | number)[]) => `{${words.join()}}`;

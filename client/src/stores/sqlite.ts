@@ -2,14 +2,14 @@ import type { Row, Store } from '../sync/store.ts';
 
 type SqliteValue = string | number | null;
 
-/** What is used of a `DatabaseSync` of `node:sqlite`; `better-sqlite3` and `bun:sqlite` have the same. */
+/** The part of a `DatabaseSync` of `node:sqlite` that is used; `better-sqlite3` and `bun:sqlite` have it too. */
 export type SqliteDatabase = {
   exec(sql: string): unknown;
   prepare(sql: string): { all(...values: SqliteValue[]): unknown[]; run(...values: SqliteValue[]): unknown };
 };
 
 export type SqliteOptions = {
-  /** The table of results; its state is kept beside it in one whose name ends in `_sync`. */
+  /** The table of results. The state is in a table whose name ends in `_sync`. */
   table?: string;
 };
 
@@ -38,7 +38,7 @@ export function sqliteStore<Database extends SqliteDatabase>(
       try {
         database.exec('rollback');
       } catch {
-        // A full disk has already taken everything back; the fault itself is what counts.
+        // A full disk has already rolled back; report the fault itself.
       }
       throw error;
     }
@@ -96,7 +96,7 @@ export function sqliteStore<Database extends SqliteDatabase>(
   };
 }
 
-/** A record that was damaged by hand is seen as one that differs, not as the end of everything. */
+/** A damaged record counts as different. */
 function parsed(text: string): Row['record'] {
   try {
     return JSON.parse(text) as Row['record'];

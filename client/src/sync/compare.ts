@@ -8,19 +8,19 @@ import { inSpiteOfRestores, refuseRestored } from './outcome.ts';
 import type { Difference, Served } from './repair.ts';
 import { countsAgain, serviceBuckets, serviceResults } from './repair.ts';
 
-/** What is usually behind a difference. */
+/** The usual cause of a difference. */
 export type Cause =
   /** It has changed since the newest change that the mirror holds: its next poll brings it. */
   | 'coming'
   /** A backup has come back at the service since, and the mirror has not polled after it: the next poll sees that. */
   | 'restored'
-  /** It stands before that change, and never came: passed over, or lost again. */
+  /** The mirror had passed the change, and does not hold it. */
   | 'lost'
   /** It was replaced before that change, and the newer state never came. */
   | 'outdated'
   /** The service has withdrawn it, or never had it, and the mirror still shows it. */
   | 'kept'
-  /** The mirror shows a newer state than the service: a backup has come back there, or somebody has written here. */
+  /** The mirror has a newer state than the service: the service was restored, or the mirror was changed by hand. */
   | 'ahead'
   /** The mirror shows another content at the same time, or has no time that can be read. */
   | 'altered';
@@ -32,7 +32,7 @@ export type Comparison = {
   /** Results that the service shows through the filters. */
   service: number;
   mirror: number;
-  /** `digest`: only what differs was asked for. `walk`: everything was. */
+  /** `digest`: only differing records were read. `walk`: all records were. */
   by: 'digest' | 'walk';
   /** When the service was last restored from a backup; null where it never was. */
   restored: string | null;
@@ -90,8 +90,8 @@ async function compareOnce(given: Compared): Promise<Comparison> {
 }
 
 /**
- * The newest change that the mirror can have been given.
- * @param differing given where what is ahead of the service now does not count
+ * The newest change that the mirror can hold.
+ * @param differing leaves out records that are newer than the service's
  */
 function newestOf(held: Map<string, string>, through: string, differing?: Map<string, Difference>): string {
   let newest = '';
@@ -116,7 +116,7 @@ function causeOf(
   return mirror === null ? 'lost' : 'outdated';
 }
 
-/** What has been withdrawn, or has left the filters, since the mirror was last brought up to date. */
+/** Results that were withdrawn, or left the filters, since the checkpoint. */
 async function goneSince(
   { client, filters, signal }: Served,
   since: string,
@@ -166,7 +166,7 @@ async function everything({ client, filters, signal }: Served, contents: Map<str
       results.set(id, updated_at);
       const own = contents.get(id);
       if (own !== undefined && own !== checkOf(entry)) altered.add(id);
-      // It may come twice on a walk; what came last counts.
+      // A walk may show a record twice; the last one counts.
       else altered.delete(id);
     }
     if (restored === undefined) restored = page.restored;

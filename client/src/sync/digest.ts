@@ -18,7 +18,7 @@ export function sameDigest(one: Digest, other: Digest): boolean {
   return one.n === other.n && one.w1 === other.w1 && one.w2 === other.w2;
 }
 
-/** `n=…;w1=…;w2=…`, as X-Sync-Digest has it; null for what this version can't read. */
+/** The text of X-Sync-Digest, `n=…;w1=…;w2=…`; null if this version cannot read it. */
 export function readDigest(text: string | null): Digest | null {
   const parts = /^n=(\d{1,15});\s*w1=(\d{1,10});\s*w2=(\d{1,10})$/.exec(text ?? '');
   return parts === null ? null : { n: Number(parts[1]), w1: Number(parts[2]), w2: Number(parts[3]) };
@@ -51,7 +51,7 @@ const turned = (word: number, by: number) => (word >>> by) | (word << (32 - by))
 export function tokenOf({ id, updated_at }: Stamped): [number, number] {
   const text = id.replaceAll('-', '');
   const ms = Date.parse(updated_at);
-  // What can't be a result's (a mirror that was damaged by hand) has a place in the sums all the same, so that it can be taken out again.
+  // A damaged ID still has a place in the sums, so that it can be removed again.
   if (text.length !== 32 || Number.isNaN(ms)) return [0, 0];
   words.fill(0, 0, 16);
   for (let i = 0; i < 4; i++) words[i] = Number.parseInt(text.slice(i * 8, i * 8 + 8), 16);
@@ -109,7 +109,7 @@ function mix(word: number): void {
   low = Math.imul(low ^ word, 1_597_334_677);
 }
 
-/** Every bit of what was mixed in tells in every bit of both words. */
+/** Every input bit affects every bit of both words. */
 function finish(): void {
   const was = high ^ (high >>> 16);
   high = Math.imul(was, 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
@@ -121,7 +121,7 @@ function mixText(text: string): void {
   for (let i = 0; i < text.length; i++) mix(text.charCodeAt(i));
 }
 
-/** Each kind of value begins with a word of its own, so that none is taken for another. */
+/** Each kind of value begins with its own word, so no two kinds are confused. */
 function mixValue(value: unknown): void {
   if (typeof value === 'string') {
     mix(1);

@@ -25,7 +25,7 @@ export type Reason =
   | 'outdated'
   /** The mirror shows a newer state than the service, which has lost that one with a backup. */
   | 'ahead'
-  /** Its content was changed in the mirror, by somebody else than the engine. */
+  /** The content was changed in the mirror. */
   | 'altered'
   /** It was withdrawn, or has left the filters, before the last walk, and is still here. */
   | 'kept'
@@ -35,7 +35,7 @@ export type Reason =
 export type Explanation = {
   id: string;
   reason: Reason;
-  /** The reason in words, and what mends it. */
+  /** The reason, and its remedy. */
   sentence: string;
   /** `updated_at` of each side, null where it has no such result. */
   mirror: string | null;
@@ -68,7 +68,7 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
   await mirror.load();
   const { checkpoint, walk } = mirror.state;
   const row = await rowUnder(mirror, id);
-  // What names nothing needs no question, and can't always be put into an address.
+  // An ID that is no UUID cannot exist, and may not fit into a URL.
   const record = isUuid(id) ? await client.assessments.get(id, { signal }).catch(absent) : null;
   const given = (reason: Reason): Explanation => ({
     id,
@@ -77,7 +77,7 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
     mirror: row?.updated_at ?? null,
     service: record?.updated_at ?? null,
   });
-  // What stands exactly at the checkpoint comes once more with the next walk.
+  // A record with the checkpoint's time is repeated by the next walk.
   const isComing = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
 
   if (record !== null && !(await isWithinFilters(mirror, record))) {
@@ -119,7 +119,7 @@ function absent(error: unknown): null {
 /** Asked of the service, which alone knows the groups of a learner that are archived. */
 async function isWithinFilters(mirror: Mirror, record: Assessment): Promise<boolean> {
   const { filters, client, signal } = mirror;
-  // Completed results are what a mirror holds, whatever else a newer service may know.
+  // A mirror holds completed results only.
   if ((record.status as string) !== 'completed') return false;
   if (Object.keys(filters).length === 0) return true;
   if (filters.subject?.includes(record.subject) === false) return false;

@@ -17,14 +17,14 @@ export type RemovalReason =
   | 'withdrawn'
   /** Its learner left the groups of the filter. */
   | 'left_scope'
-  /** A whole walk did not show it. */
+  /** A full walk did not show it. */
   | 'not_in_walk'
   /** The digests differed, and the service has no such result, or not within the filters. */
   | 'repaired';
 
 /**
- * A change of the mirror, told in the transaction that makes it. `previously` is as the service gave it: where somebody has
- * damaged the mirror's own row, a change is told as `added`, and a removal with null.
+ * A change of the mirror, reported in its transaction. `previously` is the service's version. If the mirror's row was
+ * damaged, the change is reported as `added`, and a removal has null.
  */
 export type Change =
   | { kind: 'added'; id: string; record: Assessment }
@@ -36,14 +36,14 @@ export type MirrorOptions<Native = unknown> = {
   store: Store<Native>;
   filters?: Filters;
   /**
-   * Runs within the transaction that stores the changes: what it writes by `native` is kept with them, or neither is.
-   * If it throws, nothing of both is kept, and the same changes come again.
+   * Runs in the transaction that stores the changes, together with its own writes by `native`. If it throws, the
+   * transaction is rolled back and the changes are reported again.
    */
   onChange?: (changes: Change[], native: Native) => Promise<void> | void;
   /**
-   * Called when the service was restored from a backup since the mirror last heard from it, before the mirror takes anything of
-   * the restored state: what your application wrote there after the backup is lost, and `replayWrites` sends it again. If it
-   * throws, the poll fails, and the next one calls it again. One restore can be told more than once.
+   * Called after a restore of the service, before the mirror takes restored data. Writes of your application after the
+   * backup are lost, and `replayWrites` sends them again. If it throws, the poll fails and the next poll calls it
+   * again. One restore may be reported more than once.
    */
   onRestored?: (restored: string) => Promise<void> | void;
   signal?: AbortSignal;
@@ -51,10 +51,10 @@ export type MirrorOptions<Native = unknown> = {
   pageSize?: number;
 };
 
-/** What a poll did. */
+/** The changes of a poll. */
 export type Tally = { added: number; changed: number; removed: number; repaired: number };
 
-/** Rows that are read at a time where all of the mirror is gone through. */
+/** Rows in one read of the full mirror. */
 export const stride = 500;
 
 export const isUuid = (text: unknown): text is string =>
@@ -64,11 +64,11 @@ export const isUuid = (text: unknown): text is string =>
 const isInstant = (text: unknown): text is string =>
   typeof text === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
 
-/** What a mirror may store: nothing else has a place in it. */
+/** Whether a mirror may store this record. */
 export const isStamped = ({ assessment_id: id, updated_at: time }: { assessment_id: string; updated_at: string }) =>
   isUuid(id) && isInstant(time);
 
-/** A mirror's store, its state, and every way in which the state changes: each is one transaction with what it stands for. */
+/** A mirror's store and state. Each change of the state is one transaction with its rows. */
 export class Mirror<Native = unknown> {
   readonly client: Client;
   readonly store: Store<Native>;
@@ -97,7 +97,7 @@ export class Mirror<Native = unknown> {
     return this.#state;
   }
 
-  /** Reads what is stored, or begins; other filters than before mean a whole walk. */
+  /** Reads the stored state, or begins. Changed filters need a full walk. */
   async open(): Promise<void> {
     await this.store.open();
     const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
@@ -119,10 +119,7 @@ export class Mirror<Native = unknown> {
     });
   }
 
-  /**
-   * Whether this key pair has the bounds of the one that the mirror was walked with: cursors are refused under others. Where the
-   * service gives its digest, that shows what differs.
-   */
+  /** Whether this key has the scope of the key of the last walk, because cursors are refused under another scope. */
   async #seesTheSame(): Promise<boolean> {
     const { key, served, walk } = this.state;
     if (key === undefined || key.id === this.client.accessKeyId || served !== null || walk?.kind === 'whole')
@@ -138,7 +135,7 @@ export class Mirror<Native = unknown> {
     }
   }
 
-  /** What is stored counts, whoever has written it, unless it was given to others meanwhile: then two would take from each other. */
+  /** The stored state counts, unless the mirror belongs to another organisation or service. */
   async load(): Promise<void> {
     await this.#read();
     const { organisation, filters } = this.state;
@@ -149,7 +146,7 @@ export class Mirror<Native = unknown> {
     );
   }
 
-  /** A state that somebody has removed begins anew, with the rows that are there. */
+  /** If the state was removed, it is created again with the existing rows. */
   async #read(): Promise<void> {
     await this.store.transaction(async (transaction) => {
       this.#text = await transaction.readState();
@@ -162,8 +159,8 @@ export class Mirror<Native = unknown> {
   }
 
   /**
-   * Changes rows and state in one transaction, on top of the state that this process knows.
-   * @param work makes its changes to `next`, which is kept with what it writes
+   * Changes rows and state in one transaction, based on the state that this process knows.
+   * @param work changes `next`, which is stored with its rows
    */
   async change(
     work: (transaction: StoreTransaction<Native>, next: State) => Promise<Change[] | void>,
@@ -213,11 +210,11 @@ export class Mirror<Native = unknown> {
       const served = readDigest(page.digest);
       const checkpoint = page.checkpoint!;
       const since = next.checkpoint?.since ?? '';
-      // The first walk has nothing to clear; later ones go through the rows, which also sees what was added by hand.
+      // The first walk has nothing to clear. Later ones compare all rows, so rows added by hand are found too.
       if (isWhole && (next.generation > 1 || shown !== next.digest.n))
         next.walk = { kind: 'clearing', checkpoint, served, after: null, sum: emptyDigest };
       else if (isWhole) this.finishWhole(next, checkpoint, served);
-      // A service that has gone back, or says that it was restored, and has no digest to tell what it has lost, is walked anew.
+      // If the service was restored and has no digest, only a full walk shows what it has lost.
       else if (served === null && (checkpoint.since < since || (page.restored ?? '') > since)) beginWhole(next);
       else {
         next.walk = null;
@@ -236,7 +233,7 @@ export class Mirror<Native = unknown> {
     try {
       await this.#onRestored?.(restored);
     } catch (error) {
-      // Whatever it is, it is no answer to what the mirror asked.
+      // The error is not the service's.
       throw new Error(`onRestored has failed: ${error instanceof Error ? error.message : 'no error was given'}`, {
         cause: error,
       });
@@ -250,7 +247,7 @@ export class Mirror<Native = unknown> {
     next.sweptAtMs = next.recountedAtMs = this.client.surroundings.nowMs();
   }
 
-  /** Removes what a whole walk, which is in by now, did not show. */
+  /** Removes the rows that a completed full walk did not show. */
   async clear(): Promise<void> {
     while (this.state.walk?.kind === 'clearing') {
       this.signal?.throwIfAborted();
@@ -271,7 +268,7 @@ export class Mirror<Native = unknown> {
     }
   }
 
-  /** What a by-id read gave for a result that differed: it is stored, or removed where there is none for this mirror. */
+  /** Stores a record that differed, or removes it if the service no longer shows it. */
   async mend(id: string, record: Assessment | null): Promise<void> {
     await this.change(async (transaction, next) => {
       const [held] = await transaction.find([id]);
@@ -287,7 +284,7 @@ export class Mirror<Native = unknown> {
     }, 'repaired');
   }
 
-  /** Counts what is really there; its sums replace the running ones, which don't see damage in the mirror's own database. */
+  /** Counts the stored rows. The result replaces the running sums, which do not see damage in the database. */
   async recount(each: (row: Row, isDamaged: boolean) => void): Promise<void> {
     await this.change(async (transaction, next) => {
       let sum = emptyDigest;
@@ -306,7 +303,7 @@ export class Mirror<Native = unknown> {
         after = rows.at(-1)!.id;
       }
       next.digest = sum;
-      // What was damaged in its content alone shows in no digest: it is counted again until it is mended.
+      // Damaged content shows in no digest, so recount until it is repaired.
       next.recountedAtMs = isSound ? this.client.surroundings.nowMs() : 0;
     });
   }
@@ -328,7 +325,7 @@ async function highestGeneration(transaction: StoreTransaction): Promise<number>
   }
 }
 
-/** A row whose parts don't belong together: somebody else has written it. */
+/** The parts of a row do not fit together: the row was changed outside the mirror. */
 export function isDamaged(row: Row): boolean {
   return (
     !isUuid(row.id) ||
@@ -368,7 +365,7 @@ async function takeEntries(
     const had = held.get(id);
     if (!('removed' in entry) && entry.status === 'completed') {
       if (had?.generation !== next.generation) shown += 1;
-      // The feed repeats what stands exactly at `since`.
+      // The feed repeats records whose time equals `since`.
       if (had?.generation === next.generation && had.updated_at === entry.updated_at) continue;
       const { row, change } = rowOf(next, entry, had);
       rows.push(row);
@@ -397,7 +394,7 @@ function rowOf(next: State, record: Assessment, held: Row | undefined): { row: R
   return { row, change: { kind: 'changed', id, record, previously: held.record } };
 }
 
-/** One id and millisecond name one payload, so a repeat is no change, unless somebody has altered the mirror's own. */
+/** An ID and a time identify one payload, so a repeat is no change, unless the row was altered. */
 function isSame(held: Row, row: Row): boolean {
   return held.updated_at === row.updated_at && checkOf(held.record) === row.check;
 }

@@ -1,12 +1,12 @@
 import { ApiError, ArsError, isLostCursor, RestoredError } from '../errors.ts';
 import { maxRestarts } from '../walk.ts';
 
-/** The mirror can't go on by itself: the message says why, and what to do. */
+/** The mirror cannot continue. The message has the reason and the remedy. */
 export class SyncStopped extends Error {
   override name = 'SyncStopped';
 }
 
-/** Another process has changed the mirror meanwhile: what is stored counts. */
+/** Another process has changed the mirror; its state counts. */
 export class Overtaken extends Error {
   override name = 'Overtaken';
 
@@ -18,7 +18,7 @@ export class Overtaken extends Error {
 /** How often in a row another process may come first. */
 const maxOvertakings = 50;
 
-/** Does what begins with what is stored, again where another process was first. */
+/** Repeats work that begins with the stored state, if another process was first. */
 export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> {
   for (let overtakings = 0; ;) {
     try {
@@ -29,7 +29,7 @@ export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> 
   }
 }
 
-/** Does what reads several things of one state, again where the service was restored from a backup meanwhile. */
+/** Repeats a read of several parts of one state, if the service was restored meanwhile. */
 export async function inSpiteOfRestores<T>(operation: string, work: () => Promise<T>): Promise<T> {
   for (let restarts = 0; ; restarts++) {
     try {
@@ -46,15 +46,15 @@ export function refuseRestored(operation: string, one: string | null, other: str
   if (one !== other) throw new RestoredError(operation);
 }
 
-/** What was asked for when something went wrong. */
+/** The kind of the request that failed. */
 export type Asked = 'page' | 'record' | 'digest' | 'organisation';
 
-/** What to do about a fault. */
+/** The reaction to a fault. */
 export type Outcome = 'try later' | 'walk everything' | 'is gone' | 'has no digest' | SyncStopped;
 
 /** How each refusal of the service ends: nothing is asked again that can't pass, and nothing that can is given up. */
 export function outcomeOf(error: ArsError, asked: Asked): Outcome {
-  // What isn't the service's own (a captive portal, a proxy's page during a deployment) says nothing of the mirror.
+  // A page of a proxy or a captive portal says nothing about the mirror.
   if (error.isTransient || !(error instanceof ApiError)) return 'try later';
   const { status, code } = error;
   if (status === 401)

@@ -6,13 +6,13 @@ import type { Mirror, Tally } from './mirror.ts';
 import { inSpiteOfOthers, outcomeOf, SyncStopped } from './outcome.ts';
 import { repair } from './repair.ts';
 
-/** What a poll found and did. */
+/** The result of a poll. */
 export type Report = Tally & {
   /** The service said that nothing has changed. */
   isUnchanged: boolean;
   /** How many walks through everything it took. */
   wholeWalks: number;
-  /** True: the service's digest is the mirror's. False: they differ, and what was tried did not mend it. Null: there is no digest. */
+  /** True: the digests agree. False: they differ, and repair failed. Null: there is no digest. */
   isProven: boolean | null;
   /** The mirror holds so many results. */
   results: number;
@@ -23,11 +23,11 @@ export type Report = Tally & {
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
 
-/** In one poll; beyond it something is wrong that walking doesn't mend. */
+/** In one poll; more full walks do not help. */
 const maxWholeWalks = 3;
 const maxRepairs = 3;
 
-/** Brings the mirror up to date: one walk, or what is left of one, and as many more as it takes until the digests agree. */
+/** Brings the mirror up to date: completes the walk, and walks again until the digests agree. */
 export async function poll(mirror: Mirror): Promise<Report> {
   Object.assign(mirror.tally, { added: 0, changed: 0, removed: 0, repaired: 0 });
   const found = { isUnchanged: false, wholeWalks: 0 };
@@ -40,7 +40,7 @@ export async function poll(mirror: Mirror): Promise<Report> {
   return {
     ...mirror.tally,
     ...found,
-    // What was found damaged, and could not be mended yet, is to be counted again at once.
+    // Damage that could not be repaired is recounted soon.
     isProven: mirror.isProven && recountedAtMs > 0,
     results: digest.n,
     since: checkpoint!.since,
@@ -74,10 +74,10 @@ async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
   } while (mirror.state.walk !== null);
 }
 
-/** A week later, or at once where the clock stood ahead of today's when it was noted. */
+/** After a week, or immediately if the noted time is in the future. */
 const isDue = (lastMs: number, nowMs: number) => nowMs - lastMs > weekMs || lastMs - nowMs > dayMs;
 
-/** Once a week where there is no digest, or none any more: only a whole walk sees what was lost then. */
+/** Without a digest, only a full walk finds lost records: once a week. */
 function isSweepDue(mirror: Mirror): boolean {
   const { served, sweptAtMs } = mirror.state;
   return served === null && isDue(sweptAtMs, mirror.client.surroundings.nowMs());
@@ -108,7 +108,7 @@ async function takePages(mirror: Mirror, walk: Walk<FeedEntry>, isWhole: boolean
   const pages = walk.pages();
   const ask = () => {
     const next = pages.next();
-    // Whoever waits for it hears of its failure; when storing has failed nobody does.
+    // A failure is reported to the caller that awaits it, if there is one.
     next.catch(() => {});
     return next;
   };
@@ -121,7 +121,7 @@ async function takePages(mirror: Mirror, walk: Walk<FeedEntry>, isWhole: boolean
   }
 }
 
-/** Compares at the end of a walk, and mends what differs: by id, then by a whole walk, and no more than that. */
+/** Compares at the end of a walk, and repairs differences: by ID, then by one full walk. */
 async function prove(mirror: Mirror, found: Found): Promise<void> {
   const { client } = mirror;
   const nowMs = client.surroundings.nowMs();
@@ -139,7 +139,7 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
     const outcome = await repair(mirror);
     if (outcome === 'not now') return;
     if (outcome === 'needs a whole walk') break;
-    // That it is mended shows at once, unless the service has changed meanwhile.
+    // The next walk shows the success, unless the service has changed meanwhile.
     if (mirror.isProven === false) await walkOnce(mirror, found);
     if (mirror.isProven !== false) return;
   }
@@ -154,13 +154,13 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
     });
 }
 
-/** Counts the mirror's own rows now, and mends what a comparison shows. */
+/** Counts the mirror's rows now, and repairs the differences. */
 export async function verify(mirror: Mirror): Promise<Report> {
   await inSpiteOfOthers(async () => {
     await mirror.load();
     if (mirror.state.checkpoint === null) return;
     await mirror.change(async (_transaction, next) => {
-      // Both are due at once: a recount where the service has a digest, a whole walk where it has none.
+      // Both are due now: the service's digest decides which one runs.
       next.recountedAtMs = next.sweptAtMs = next.quietUntilMs = 0;
     });
   });

@@ -18,7 +18,7 @@ const fewResults = 64;
 /** Of so many results ids and times are held in memory, however many the organisation has. */
 const maxHeld = 100_000;
 
-/** What a comparison by buckets found. */
+/** The result of a comparison by buckets. */
 export type Difference = {
   id: string;
   /** `updated_at` of each side, null where it has no such result. */
@@ -36,7 +36,7 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
   if (found === null) return 'needs a whole walk';
   for (const { id, service } of found) {
     mirror.signal?.throwIfAborted();
-    // Without filters the result itself says what counts; with filters only their list says whether it belongs here.
+    // Without filters the record itself decides. With filters only their list shows whether it belongs to the mirror.
     const isOurs = isKey(id) && (service !== null || Object.keys(mirror.filters).length === 0);
     await mirror.mend(id, isOurs ? await readRecord(mirror, id) : null);
   }
@@ -46,7 +46,7 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
   return 'repaired';
 }
 
-/** A result stands under its id in small letters; what stands under any other was written by somebody else. */
+/** IDs are in lower case; other keys were written outside the mirror. */
 const isKey = (id: string) => id === id.toLowerCase();
 
 /** The service may be counting its digest again: until that is done there is no proof. @throws whatever else went wrong */
@@ -66,7 +66,7 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
   const damaged = new Map<string, string>();
   await mirror.recount((row, isDamaged) => {
     const bucket = bucketOf(row.id, bits);
-    // A row that stands for no result leaves its bucket short of the one that it was.
+    // A row under an invalid key does not count in its bucket.
     if (isKey(row.id)) own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
     if (isDamaged && damaged.size <= max) damaged.set(row.id, row.updated_at);
   });
@@ -76,7 +76,7 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
   // In each of these buckets one result at least differs.
   if (Math.max(wanted.length, damaged.size) > max) return null;
 
-  // Where the buckets are the same, the service has the ids and times of what was damaged there, too.
+  // Equal buckets have equal IDs and times, so damaged rows are taken from them.
   const isWanted = new Set(wanted);
   const found: Difference[] = [...damaged].flatMap(([id, time]) =>
     isWanted.has(bucketOf(id, bits)) ? [] : [{ id, mirror: time, service: time }],
@@ -113,7 +113,7 @@ export function grouped(buckets: number[], membersOf: (bucket: number) => number
   return groups;
 }
 
-/** What a by-id read gives, null where there is no such result. */
+/** Null if there is no such result. */
 async function readRecord(mirror: Mirror, id: string): Promise<Assessment | null> {
   try {
     const record = (await mirror.client.assessments.get(id, { signal: mirror.signal })) as Assessment | undefined;
@@ -165,7 +165,7 @@ export async function serviceBuckets(
   };
 }
 
-/** @param restored what the buckets came with, where the two must be of one state */
+/** @param restored X-Sync-Restored of the buckets, if both must be of one state */
 export async function serviceResults(
   service: Served,
   buckets: number[],

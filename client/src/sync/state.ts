@@ -2,45 +2,45 @@ import type { Checkpoint, Position } from '../walk.ts';
 import type { Digest } from './digest.ts';
 import { emptyDigest } from './digest.ts';
 
-/** What a mirror knows about itself: kept in its store, in the transaction of every change. It doesn't grow. */
+/** The state of a mirror, stored in the transaction of every change. Its size is constant. */
 export type State = {
   version: 1;
   /** Rises with every change: a second engine on the same mirror is noticed by it. */
   serial: number;
-  /** Whose results these are. A key pair of another organisation is refused. */
+  /** The organisation of these results. Keys of other organisations are refused. */
   organisation: string;
-  /** The filters, as a query: others mean a whole walk. */
+  /** The filters as a query. Other filters need a full walk. */
   filters: string;
-  /** The whole walk that runs, or was the last. */
+  /** The number of the last full walk. */
   generation: number;
-  /** Of the last finished walk; null before the first whole one. */
+  /** Of the last completed walk; null before the first full walk. */
   checkpoint: Checkpoint | null;
   walk: WalkState | null;
   /**
-   * The key pair of the last finished whole walk, and the last cursor of that walk, if it had more than one page. Absent in what
-   * earlier versions wrote.
+   * The access key of the last completed full walk, and its last cursor, if it had several pages. Earlier versions do
+   * not write it.
    */
   key?: { id: string; cursor: string | null };
-  /** X-Sync-Restored as it was heard last. Absent in what earlier versions wrote, and before the first page. */
+  /** The last X-Sync-Restored. Absent before the first page. */
   restored?: string | null;
   /** Of everything that is held. */
   digest: Digest;
   /** The service's digest at the checkpoint; null where it gave none. The mirror is proved while both are the same. */
   served: Digest | null;
   /**
-   * When a whole walk, and a recount, last ended, by this machine's clock: they only say when the next is due. A walk that begins
-   * at a proven checkpoint, and brings something, stands for a whole one.
+   * When a full walk and a recount last ended, by this machine's clock. A walk from a proven checkpoint that brings
+   * changes counts as a full walk.
    */
   sweptAtMs: number;
   recountedAtMs: number;
-  /** Until when a difference that nothing mends is left alone. */
+  /** Until this time, a difference that repair cannot resolve is left alone. */
   quietUntilMs: number;
 };
 
-/** A walk under way. `clearing`: a whole walk is in, and what it did not show is being removed. */
+/** The current walk. `clearing`: a full walk is complete, and rows that it did not show are being removed. */
 export type WalkState =
   | { kind: 'delta'; position: Position }
-  /** `shown`: how many of the results that are held this walk has shown so far. */
+  /** `shown`: how many of the stored results this walk has shown. */
   | { kind: 'whole'; position: Position | null; shown: number }
   | { kind: 'clearing'; checkpoint: Checkpoint; served: Digest | null; after: string | null; sum: Digest };
 
@@ -62,7 +62,7 @@ export function newState(organisation: string, filters: string, generation: numb
   };
 }
 
-/** What is stored as a mirror's state; null where there is none, or what there is was written by somebody else. */
+/** Null if there is no state, or it is not a state. */
 export function readState(text: string | null): State | null {
   let found: unknown;
   try {
@@ -78,7 +78,7 @@ type Fields = Record<string, unknown>;
 
 const isObject = (one: unknown): one is Fields => typeof one === 'object' && one !== null && !Array.isArray(one);
 
-/** What no number of whole walks comes near was written by somebody else. */
+/** A greater number was written outside the mirror. */
 export const maxGenerations = 2 ** 30;
 
 const isGeneration = (one: unknown) => Number.isSafeInteger(one) && Math.abs(one as number) < maxGenerations;
@@ -113,7 +113,7 @@ function isState(one: unknown): boolean {
     (one.walk === null || isWalk(one.walk)) &&
     (one.key === undefined || isKey(one.key)) &&
     (one.restored === undefined || one.restored === null || isText(one.restored)) &&
-    // A delta goes on from a checkpoint.
+    // An incremental walk continues from a checkpoint.
     (one.checkpoint !== null || one.walk === null || (one.walk as Fields).kind !== 'delta') &&
     isDigest(one.digest) &&
     (one.served === null || isDigest(one.served)) &&

@@ -6,7 +6,7 @@ export type Row = {
   id: string;
   /** The text of the record's own `updated_at`. */
   updated_at: string;
-  /** Which whole walk showed it last. */
+  /** The last full walk that showed it. */
   generation: number;
   /** A sum of the record's content, by which damage in the mirror's own database is seen. */
   check: string;
@@ -14,11 +14,11 @@ export type Row = {
 };
 
 /**
- * Where a mirror is kept. `@ars/client/conformance` is a suite of tests for stores of your own.
- * @template Native what `onChange` gets of a transaction, to write beside it
+ * The storage of a mirror. `@ars/client/conformance` tests your own stores.
+ * @template Native the transaction that `onChange` gets, for writes of your own
  */
 export type Store<Native = unknown> = {
-  /** Makes what the store needs, if it isn't there yet; called before everything else, and again by every process. */
+  /** Creates what the store needs. Every process calls it first. */
   open(): Promise<void>;
   /**
    * Runs the work in one transaction: all of it is kept, durably, once this resolves, or nothing if it rejects or the

@@ -7,11 +7,11 @@ import { outcomeOf, Overtaken, SyncStopped } from './outcome.ts';
 import type { Report } from './poll.ts';
 import { poll, verify } from './poll.ts';
 
-/** A mirror that does what it is told, one thing after the other. Each rejects if it can't be brought to its end. */
+/** A mirror that runs one command after the other. Each rejects if it fails. */
 export type MirrorHandle = {
   /** Brings the mirror up to date. */
   poll(): Promise<Report>;
-  /** Counts the mirror's own rows as well, and mends whatever differs. */
+  /** Counts the mirror's rows too, and repairs differences. */
   verify(): Promise<Report>;
   /** Why a result is, or isn't, in the mirror. */
   explain(id: string): Promise<Explanation>;
@@ -52,15 +52,15 @@ function judged(error: unknown): unknown {
 export type SyncOptions<Native = unknown> = MirrorOptions<Native> & {
   /** From the end of one poll to the next: a minute. Null: only once a day and by `wake`, as for webhooks alone. */
   everyMs?: number | null;
-  /** Told of every poll, and of every one that failed and will be tried again. What it throws ends the sync. */
+  /** Called after every poll, and after every failure that will be retried. If it throws, the sync ends. */
   onReport?: (report: Report | { failed: unknown; againInMs: number }) => void;
 };
 
 /** A mirror that is kept up to date. */
 export type Sync = Omit<MirrorHandle, 'poll'> & {
   /**
-   * Resolves when `signal` is aborted; rejects with a `SyncStopped` when the mirror can't go on by itself, and with what
-   * `onReport` throws.
+   * Resolves when `signal` aborts. Rejects with a `SyncStopped` if the mirror cannot continue, and with errors of
+   * `onReport`.
    */
   done: Promise<void>;
   /** Polls now, or once more after the poll that runs: call it for every webhook that verifies. */
@@ -68,15 +68,15 @@ export type Sync = Omit<MirrorHandle, 'poll'> & {
 };
 
 const longestWaitMs = 300_000;
-/** So long a `Retry-After` is heeded; whoever says more is asked every hour, for a day. */
+/** The longest `Retry-After` that is waited for. After a longer one, the client polls every hour, for a day. */
 const longestToldMs = 3_600_000;
 const dayMs = 86_400_000;
-/** The service may be away for so long before somebody has to look. */
+/** How long the service may be unavailable before the sync ends. */
 const patienceMs = dayMs;
-/** A store, an onChange or an onRestored that fails so often in a row does not come back by itself. */
+/** Failures in a row of the store, onChange or onRestored, after which the sync ends. */
 const maxFailures = 10;
 
-/** Keeps a mirror in step with the service, by polling, by being woken, or both, until it is told to stop. */
+/** Keeps a mirror up to date, by polling, by wake-ups, or both. */
 export function sync<Native>(options: SyncOptions<Native>): Sync {
   const { client, signal, everyMs = 60_000, onReport } = options;
   const { surroundings } = client;
@@ -138,7 +138,7 @@ function waitAfter(failures: number, error: unknown, random: number): number {
   return Math.max(growing, Math.min(longestToldMs, told) * (1 + random / 60));
 }
 
-/** What ends the mirror: a fault that can't pass, or one that has had its time. */
+/** The error that ends the mirror: a permanent fault, or one that has lasted too long. */
 function givenUp(error: unknown, ownFailures: number, waitedMs: number): SyncStopped | null {
   if (error instanceof SyncStopped) return error;
   const said = error instanceof Error ? error.message : String(error);
