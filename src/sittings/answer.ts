@@ -1,20 +1,15 @@
 import type { App } from '../platform/app.ts';
-import type { Answer, Problem } from '../engine/item-bank/mark.ts';
-import { mark } from '../engine/item-bank/mark.ts';
-import type { RenderModel } from '../engine/item-bank/render-model.ts';
-import { fieldsOf, renderModel } from '../engine/item-bank/render-model.ts';
+import { type Answer, mark, type Problem } from '../engine/item-bank/mark.ts';
+import { fieldsOf, renderModel, type RenderModel } from '../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../engine/item-bank/schema.ts';
-import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
+import { feedQueue, rowsQueue, type UnitOfWork, withUnitOfWork } from '../platform/db/unit-of-work.ts';
 import { lockFeed, readFeed } from '../feed/position.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber } from '../platform/validation/personal-data.ts';
 import type { ItemOutcome } from '../engine/scoring/score.ts';
-import type { Banks } from './scoring/banks.ts';
-import { banksOf } from './scoring/banks.ts';
+import { type Banks, banksOf } from './scoring/banks.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
 import { deliveryOf, nextQuestion } from './delivery.ts';
-import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import {
   addPause,
   addWorkingTime,
@@ -22,7 +17,10 @@ import {
   findCurrent,
   findHistory,
   findItems,
+  type HistoryRow,
   lockSitting,
+  type SittingKey,
+  type SittingRow,
   storeDraft,
   touchSitting,
   updateSitting,

@@ -1,12 +1,10 @@
-import type { Bank } from '../engine/item-bank/load.ts';
-import { renderItem } from '../engine/item-bank/load.ts';
+import { type Bank, renderItem } from '../engine/item-bank/load.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ItemResponse } from '../engine/scoring/score.ts';
 import type { Banks } from './scoring/banks.ts';
 import type { DeliveryPool } from './selection/pool.ts';
-import type { Individual, Stop } from './selection/selection.ts';
-import { resumeSitting } from './selection/selection.ts';
+import { type Individual, resumeSitting, type Stop } from './selection/selection.ts';
 import type { DeliverySettings } from './selection/settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 

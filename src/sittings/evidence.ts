@@ -1,11 +1,9 @@
 import type { EvidenceSitting } from '../records/evidence/document.ts';
 import { formatMs } from '../platform/time/clock.ts';
 import type { Invitation } from './invitations/invitations.ts';
-import { levelName, publishedLevels } from '../engine/scoring/levels.ts';
-import type { Placement, Subject } from '../engine/scoring/levels.ts';
+import { levelName, type Placement, publishedLevels, type Subject } from '../engine/scoring/levels.ts';
 import type { ScoredResult } from '../engine/scoring/score.ts';
-import type { Course } from './scoring/engagement-flags.ts';
-import { changeFlag } from './scoring/engagement-flags.ts';
+import { changeFlag, type Course } from './scoring/engagement-flags.ts';
 import { standards } from './scoring/standards.ts';
 import type { FrozenSettings } from './delivery.ts';
 import type { SittingRow } from './store.ts';

@@ -1,10 +1,8 @@
 import type { App } from '../platform/app.ts';
 import type { Tx } from '../platform/db/database.ts';
-import type { Invitation } from './invitations/invitations.ts';
-import { findInvitation, readInvitationToken } from './invitations/invitations.ts';
+import { findInvitation, type Invitation, readInvitationToken } from './invitations/invitations.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
-import type { SittingRow } from './store.ts';
-import { findSittings } from './store.ts';
+import { findSittings, type SittingRow } from './store.ts';
 import { idleMs } from './working-time.ts';
 
 /** What a learner's link opens: one invitation with its sittings. */

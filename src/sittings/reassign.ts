@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import type { SittingRow } from './store.ts';
 
 const openOf = statement('sitting.open_of_these')`

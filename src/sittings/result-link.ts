@@ -1,7 +1,6 @@
 import type { App } from '../platform/app.ts';
 import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
-import type { SittingRow } from './store.ts';
-import { findSitting } from './store.ts';
+import { findSitting, type SittingRow } from './store.ts';
 
 /** A result's link works for a year, so that it works when the next courses begin. */
 export const resultLinkMs = 365 * 24 * 3600_000;

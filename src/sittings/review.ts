@@ -1,14 +1,12 @@
 import type { App } from '../platform/app.ts';
-import type { Answer } from '../engine/item-bank/mark.ts';
-import { rightAnswer } from '../engine/item-bank/mark.ts';
+import { type Answer, rightAnswer } from '../engine/item-bank/mark.ts';
 import { renderModel } from '../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../engine/item-bank/schema.ts';
 import type { ItemOutcome, ScoredResult } from '../engine/scoring/score.ts';
 import { banksOf } from './scoring/banks.ts';
 import { changeFlag, courseOf } from './scoring/engagement-flags.ts';
 import { suspensionsDuring } from './suspension.ts';
-import type { SittingItemRow } from './store.ts';
-import { findItems, findSittingOfResult } from './store.ts';
+import { findItems, findSittingOfResult, type SittingItemRow } from './store.ts';
 
 type Times = {
   outcome: ItemOutcome;

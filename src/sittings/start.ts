@@ -7,8 +7,7 @@ import { banksOf } from './scoring/banks.ts';
 import type { Link } from './link.ts';
 import { drawSeed } from './selection/selection.ts';
 import { standards } from './scoring/standards.ts';
-import type { FrozenSettings } from './delivery.ts';
-import { nextQuestion } from './delivery.ts';
+import { type FrozenSettings, nextQuestion } from './delivery.ts';
 import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
 import { seenForMs, timeLimitMs } from './working-time.ts';
 

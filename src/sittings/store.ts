@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import type { ItemOutcome } from '../engine/scoring/score.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { limits } from '../platform/config/limits.ts';

@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { readResumedAt } from '../feed/position.ts';
 import { suspensionsBetween } from '../organisations/suspension.ts';

@@ -4,8 +4,8 @@ import type { Domain } from './schema.ts';
 export type DomainShares = Readonly<Record<Domain, number>>;
 
 /**
- * The blueprint that versions of the bank have which were stored, and hashed, without one. It never changes: other
- * shares are another object, named by `domainShares`, and make another version of the bank.
+ * The blueprint of versions that are stored and hashed without one. It never changes. Other shares go into
+ * `domainShares` and make another version of the bank.
  */
 export const firstDomainShares: DomainShares = {
   devices_information: 0.2,

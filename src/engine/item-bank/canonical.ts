@@ -1,4 +1,4 @@
-/** JSON that depends on the value alone: members in the order of their names, absent where undefined. */
+/** JSON that depends on the value alone: members in the order of their names, without undefined members. */
 export function canonical(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   let text = '';

@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { solveCuts } from '../scoring/cuts.ts';
-import type { Cut, ScoredItem } from '../scoring/cuts.ts';
+import { type Cut, type ScoredItem, solveCuts } from '../scoring/cuts.ts';
 import { canonical } from './canonical.ts';
 import { readingLoad } from './reading-load.ts';
 import { seededRandom } from '../../platform/crypto/random.ts';
-import { domainShares, firstDomainShares } from './blueprint.ts';
-import type { DomainShares } from './blueprint.ts';
-import { domainNames, domainsOf, shownType } from './schema.ts';
-import type { Item, Passage, RenderedItem, ShownType } from './schema.ts';
+import { domainShares, type DomainShares, firstDomainShares } from './blueprint.ts';
+import {
+  domainNames,
+  domainsOf,
+  type Item,
+  type Passage,
+  type RenderedItem,
+  shownType,
+  type ShownType,
+} from './schema.ts';
 import { templates } from './templates.ts';
-import { levelsOf, subjects } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
+import { levelsOf, type Subject, subjects } from '../scoring/levels.ts';
 
-/** Items and passages as the files have them, and the blueprint; `firstDomainShares` where there is none. */
+/** Items and passages of the files, and the blueprint. Without `shares`, `firstDomainShares` apply. */
 export type BankFiles = {
   number: number;
   items: Item[];
@@ -22,23 +26,23 @@ export type BankFiles = {
   shares?: DomainShares;
 };
 
-/** An item as scoring and delivery count it; `domain` is the published name. */
+/** An item for scoring and delivery. `domain` is the published name. */
 export type CountedItem = ScoredItem & {
   enemies: readonly string[];
   passage: string | null;
-  /** The form in which a learner meets it. */
+  /** The response type. */
   type: ShownType;
-  /** The statement of the subject content and the skill group; items of the first editions have none. */
+  /** The statement of the subject content. */
   statement?: string;
   skillGroup?: string;
-  /** The words that there are to read: of the item itself, and of its passage. */
+  /** Words to read: of the item itself, and of its passage. */
   words: number;
   passageWords: number;
 };
 
 export type SubjectBank = {
   items: readonly Item[];
-  /** The same items, in the same order, as `preparePool` and `prepareBank` take them. */
+  /** The same items in the same order, for `preparePool` and `prepareBank`. */
   version: {
     subject: Subject;
     version: string;
@@ -52,14 +56,13 @@ export type SubjectBank = {
 
 export type Bank = {
   /**
-   * `<number>-<first 12 hex digits of the content's SHA-256>`, as it was when it was made; frozen into every sitting
-   * and result.
+   * `<number>-<first 12 hex digits of the content's SHA-256>` when the version was made. Sittings and results store
+   * it.
    */
   version: string;
   number: number;
-  /** SHA-256 over all items and passages, and over what the templates make of fixed seeds. */
+  /** SHA-256 over all items, passages, and questions that the templates make from fixed seeds. */
   sha256: string;
-  /** What it was made from. */
   files: BankFiles;
   subjects: Record<Subject, SubjectBank>;
   item(id: string): Item | undefined;
@@ -84,8 +87,8 @@ function shippedFiles(): BankFiles {
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
 /**
- * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members.
- * The first blueprint isn't in it, so that versions made before blueprints were hashed keep their names.
+ * The content's SHA-256, independent of white space and of the order of files and members. It leaves out the first
+ * blueprint, so that versions that were hashed without one keep their names.
  */
 export function contentHash(files: Omit<BankFiles, 'number'>): string {
   const hash = createHash('sha256');
@@ -113,7 +116,7 @@ export function scoredItem(item: Item): ScoredItem {
   };
 }
 
-/** Every seed of a template gives about as much to read. */
+/** All seeds of a template give about the same number of words. */
 const loadSeed = '1';
 
 function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): CountedItem {
@@ -134,9 +137,8 @@ function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): Counte
 }
 
 /**
- * Makes the bank of some files. Throws scoring's `BankFault` where cuts can't be solved or don't rise.
- * @param storedAs the version that the files were stored under: a later release's templates may make something else of
- *   the same items, and so another hash
+ * @param storedAs the stored version of the files. The templates of a later release may give another hash.
+ * @throws BankFault if cuts can't be solved or don't rise
  */
 export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
   const sha256 = contentHash(files);
@@ -170,8 +172,8 @@ export function loadBank(): Bank {
 }
 
 /**
- * What one learner is shown: the item itself, or what its template makes of `seed`. Store the seed and the outcome with
- * the answer, and mark the stored outcome, so that a later change of a template changes no result.
+ * The question that a learner sees: the item itself, or the question that its template makes from `seed`. Callers store
+ * the question and mark the stored one, so that a later change of a template changes no result.
  */
 export function renderItem(item: Item, seed: string): RenderedItem {
   if (item.type !== 'template') return item;

@@ -1,21 +1,19 @@
 import type { Figure, NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Surroundings } from './marking/numbers/number-answer.ts';
-import { markNumber } from './marking/numbers/number-answer.ts';
-import type { Question, TextVerdict } from './marking/text-answer.ts';
-import { markText } from './marking/text-answer.ts';
+import { markNumber, type Surroundings } from './marking/numbers/number-answer.ts';
+import { markText, type Question, type TextVerdict } from './marking/text-answer.ts';
 import { saysNoAnswer } from './marking/talk.ts';
 import { comparable, stemOf, wordsOf } from './marking/text.ts';
 import { typedText } from './marking/typed.ts';
 
-/** What a form sent, by field name (see `render-model.ts` for the names): one value, or a list for check boxes. */
+/** A submitted form by field name (`render-model.ts`): one value, or a list for check boxes. */
 export type Answer = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
- * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position
- * given twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `time_digits`,
- * `date_digits` a time or date that is not written as the question asks.
+ * A fault that the learner has to correct before the answer is taken. It never says whether the answer is right.
+ * `not_a_number`: the text is no number. `incomplete`: some parts are empty. `repeated`: two parts have one position.
+ * `wrong_count`: the question asks for another number of choices. The others: a time or date in another form than asked
+ * for.
  */
 export type Problem =
   'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'time_digits' | 'date_digits';
@@ -49,13 +47,13 @@ const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
 
-/** What stands around the box: the words of the question, and of the field's label. */
+/** The words of the question and of the field's label. */
 function surroundings(item: RenderedItem, beside: readonly string[], label = ''): Surroundings {
   const text = [...item.stem, label].join(' ');
-  // A task's text says what to type where; it is no sentence to complete.
+  // A task's text is an instruction, not a sentence to complete.
   const sentences = (item.type === 'task' ? [] : item.stem).flatMap((paragraph) => {
     const isQuoted = paragraph.startsWith('> ');
-    // In a quotation, what stands in bold is to be replaced: a gap that is filled already.
+    // In a quotation, bold words have to be replaced, so they count as a gap.
     const open = isQuoted ? paragraph.slice(2).replace(/\*\*[^*]+\*\*/u, '____') : paragraph;
     const spoken = paragraph
       .split('”')
@@ -68,14 +66,14 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
 }
 
-/** What stands to be read in a figure of words. */
+/** The words of a figure. */
 function figureText(figure: Figure): string {
   const { caption } = figure;
   if (figure.kind === 'notice') return [caption, ...figure.lines].join(' ');
   return figure.kind === 'table' ? [caption, ...figure.header, ...figure.rows.flat()].join(' ') : caption;
 }
 
-/** English that measures other things than letters; Reading names its answers as words, and form fields are copied. */
+/** Domains of English that don't measure spelling. Reading has its own kind of key, and form fields are copied. */
 const slipsForgiven: readonly unknown[] = ['grammar', 'writing'];
 
 function questionOf(item: RenderedItem, label = ''): Question {
@@ -96,7 +94,7 @@ function questionOf(item: RenderedItem, label = ''): Question {
   };
 }
 
-/** What stands to be read on a task's screen. */
+/** The words on a task's screen. */
 function screenText({ screen }: RenderedItem & { type: 'task' }): string {
   return screen
     .flatMap((block) => [
@@ -152,10 +150,10 @@ export function markField(item: RenderedItem, field: TaskField, key: TaskKeyValu
   return verdict !== 'right' && saysNoAnswer(given) ? 'empty' : verdict;
 }
 
-/** "?", "..." and pictures are no attempt. */
+/** True for "?", "..." and pictures. */
 const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 
-/** The form in which a time or date is wanted. */
+/** The problem of a right time or date in a wrong form. */
 function formOf({ kind, clock, accept }: TextKey): Problem {
   if (/^\d+$/u.test(accept[0]!)) return 'not_a_number';
   if (kind === 'date') return 'date_digits';
@@ -163,7 +161,7 @@ function formOf({ kind, clock, accept }: TextKey): Problem {
   return clock === '24' ? 'clock_24' : 'time_digits';
 }
 
-/** "Choose", which a menu shows until something is chosen, is no answer. */
+/** True for "Choose", which a menu shows before a choice. */
 function asksToChoose(field: TaskField, given: string): boolean {
   if (field.control !== 'select' || given !== field.initial) return false;
   return /^Choose\b/u.test(field.options.find(({ id }) => id === given)?.text ?? '');
@@ -189,7 +187,7 @@ function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked
   );
 }
 
-/** A task's screen is filled in from the start, so it is answered once something differs from that start. */
+/** Whether a field differs from its initial value. Tasks begin with filled fields. */
 function changed(field: TaskField, answer: Answer): boolean {
   const name = fieldNames.task(field.id);
   if (field.control === 'checkboxes') return !sameSet(many(answer, name), [field.initial ?? []].flat());
@@ -197,7 +195,7 @@ function changed(field: TaskField, answer: Answer): boolean {
   return one(answer, name) !== '' && one(answer, name) !== (field.initial ?? '');
 }
 
-/** Marks one answer, all or nothing. Pure: the same item and answer always give the same mark. */
+/** Marks an answer, all or nothing. Pure: the same item and answer always give the same mark. */
 export function mark(item: RenderedItem, answer: Answer): Marked {
   switch (item.type) {
     case 'single_choice':
@@ -231,7 +229,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
   }
 }
 
-/** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */
+/** The right answer in the form of a submitted answer. */
 export function rightAnswer(item: RenderedItem): Answer {
   switch (item.type) {
     case 'single_choice':

@@ -1,11 +1,11 @@
 /**
- * The bank's markup, parsed to plain data so that no page, package or check ever handles markup as HTML:
- * `**important**`, `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins
- * with `- ` is a list item, one that begins with `> ` is quoted.
+ * Parses the bank's markup to plain data, so that pages and packages never handle it as HTML: `**important**`,
+ * `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins with `- ` is a
+ * list item. A paragraph that begins with `> ` is a quotation.
  */
 export type Inline =
   | { kind: 'text' | 'strong' | 'exact'; text: string }
-  /** `text` is the underscores, for pages that show them; it is read aloud as "blank". */
+  /** `text` holds the underscores. Screen readers say "blank". */
   | { kind: 'gap'; text: string }
   | { kind: 'spot'; id: string; text: string };
 
@@ -24,7 +24,7 @@ export function parseInline(text: string): Inline[] {
     if (found[1] !== undefined) out.push({ kind: 'strong', text: found[1] });
     else if (found[2] !== undefined) out.push({ kind: 'exact', text: found[2] });
     else if (found[3] !== undefined) out.push({ kind: 'gap', text: found[3] });
-    // A spot is one piece of text: marks inside it say nothing more.
+    // A spot is one piece of text, so marks inside it are removed.
     else out.push({ kind: 'spot', id: found[4]!, text: found[5]!.replace(/\*\*|`/gu, '') });
     from = found.index + found[0].length;
   }
@@ -49,7 +49,7 @@ export function parseBlocks(paragraphs: readonly string[]): Block[] {
   return out;
 }
 
-/** The words alone, as a screen reader says them: a gap is "blank". */
+/** The words as a screen reader says them. A gap is "blank". */
 export function plainText(inline: readonly Inline[]): string {
   return inline.map((part) => (part.kind === 'gap' ? 'blank' : part.text)).join('');
 }

@@ -1,6 +1,5 @@
 import { fieldNames } from './mark.ts';
-import { parseBlocks, parseInline, plainText } from './markup.ts';
-import type { Block, Inline } from './markup.ts';
+import { type Block, type Inline, parseBlocks, parseInline, plainText } from './markup.ts';
 import type { Domain, Figure, Item, Option, Passage, RenderedItem, TaskBlock, TaskField } from './schema.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
 

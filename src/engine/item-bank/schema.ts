@@ -1,11 +1,10 @@
 import type { Static, TSchema } from 'typebox';
-import { levels, subjects } from '../scoring/levels.ts';
-import type { Subject } from '../scoring/levels.ts';
+import { levels, type Subject, subjects } from '../scoring/levels.ts';
 import { Type } from '../../platform/validation/type.ts';
 
 /**
- * The shapes of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and
- * `items/english/passages.json` (an array of passages). `items/README.md` says what each field means to a writer.
+ * The schemas of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and
+ * `items/english/passages.json` (an array of passages). `items/README.md` explains the fields for writers.
  */
 
 const closed = { additionalProperties: false };
@@ -18,7 +17,7 @@ export const domainsOf = {
   maths: ['number', 'measures_shape', 'data'],
 } as const satisfies Record<Subject, readonly string[]>;
 export type Domain = (typeof domainsOf)[Subject][number];
-/** A domain's name in results, as the standards name it. */
+/** The names of domains in results, from the standards. */
 export const domainNames: Record<Domain, string> = {
   devices_information: 'Using devices and handling information',
   creating_editing: 'Creating and editing',
@@ -37,8 +36,8 @@ export const domainNames: Record<Domain, string> = {
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**
- * What an item asks for, coarser than its statement and finer than its domain: delivery balances these, so that a
- * sitting is not all typing numbers or finding details. Each domain's groups, in the order of reports.
+ * Groups of skills, coarser than statements and finer than domains. Delivery balances them, so that a sitting has
+ * questions of many kinds. The order is that of reports.
  */
 export const skillGroupsOf = {
   devices_information: ['devices_apps', 'finding_information', 'files_storage', 'solving_problems'],
@@ -66,9 +65,7 @@ export const StatementId = Type.String({
   pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-([0-9]{2}|[0-9]\\.[0-9][a-z]?|x[0-9])$',
 });
 
-/**
- * One thing that can be chosen, ordered or matched. `cells` are further columns, in the order of the field's `columns`.
- */
+/** `cells` are further columns, in the order of the field's `columns`. */
 const Option = object({ id: ShortId, text: Text, cells: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))) });
 const Options = Type.Array(Option, { minItems: 2, maxItems: 30 });
 export type Option = Static<typeof Option>;
@@ -105,28 +102,27 @@ export type Figure = Static<typeof Figure>;
 // ---- keys ----
 
 /**
- * A number's key. `value` and `tolerance` are written as text so that they stay exact: a decimal (`12.50`), a
- * fraction (`3/4`) or a mixed number (`1 3/4`). The response is right when |response − value| ≤ tolerance (0 if
- * absent).
+ * `value` and `tolerance` are text, so that they stay exact: a decimal (`12.50`), a fraction (`3/4`) or a mixed number
+ * (`1 3/4`). A response is right if |response − value| ≤ tolerance (default 0).
  */
 export const NumericKey = object({
   value: Type.String({ pattern: '^-?([0-9]+(\\.[0-9]+)?|[0-9]+/[0-9]+|[0-9]+ [0-9]+/[0-9]+)$' }),
   tolerance: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$' })),
-  /** Units that may be typed after (or, for £ and $, before) the number, each meaning the unit of `value`. */
+  /** Names of the unit of `value` that may be typed after the number, or before it for £ and $. */
   units: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 24 }))),
-  /** True when a bare number is wrong, because the question asks for the unit. */
+  /** True if the question asks for the unit, so that a number alone is wrong. */
   unit_required: Type.Optional(Type.Boolean()),
-  /** What the form of the number must be, where the question says so. */
+  /** The form of the number, if the question asks for one. */
   form: Type.Optional(oneOf(['any', 'fraction_simplest', 'decimal', 'whole'])),
-  /** At most so many decimal places, where rounding is what the question asks for. */
+  /** The most decimal places, if the question asks for rounding. */
   decimals: Type.Optional(Type.Integer({ minimum: 0, maximum: 6 })),
 });
 export type NumericKey = Static<typeof NumericKey>;
 
 /**
- * What a typed text names. `exact`, the default: letter for letter, as where spelling, punctuation or a form of a word
- * is measured. The others are compared by what they mean: `words` by their content, slips of spelling forgiven; a time
- * by the minute, a date by the day, a telephone number by its digits, a formula by what it calculates, and so on.
+ * The kind of a typed text. `exact`, the default, is compared letter for letter, for example if spelling is measured.
+ * Other kinds are compared by meaning: `words` by content without slips of spelling, a time by the minute, a date by
+ * the day, a telephone number by its digits, a formula by its values.
  */
 export const textKinds = [
   'exact',
@@ -143,22 +139,20 @@ export const textKinds = [
   'formula',
 ] as const;
 
-/**
- * The right texts. What keyboards add (a stop at the end, quotes around the whole, odd spaces) never makes one wrong.
- */
+/** The right texts. A full stop at the end, quotes around the text and extra spaces make no difference. */
 export const TextKey = object({
   accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
   kind: Type.Optional(oneOf(textKinds)),
   case_sensitive: Type.Optional(Type.Boolean()),
-  /** True where spaces carry no meaning, as in a postcode. */
+  /** True if spaces have no meaning, as in a postcode. */
   ignore_spaces: Type.Optional(Type.Boolean()),
-  /** True where a stop at the end makes no difference although the accepted text has one. */
+  /** True if a full stop at the end makes no difference although the accepted text has one. */
   ignore_final_stop: Type.Optional(Type.Boolean()),
-  /** For a time: `12` where am or pm is what is measured, `24` where the 24-hour clock is. */
+  /** For a time: `12` if am or pm is measured, `24` if the 24-hour clock is measured. */
   clock: Type.Optional(oneOf(['any', '12', '24'])),
-  /** For a date: `digits` where the box asks for DD/MM/YYYY. */
+  /** For a date: `digits` if the box asks for DD/MM/YYYY. */
   date_form: Type.Optional(oneOf(['any', 'digits'])),
-  /** For a formula: the cell that it stands in, which way it will be copied, and whether it has to call a function. */
+  /** For a formula: its cell, the direction of copies, and whether it has to call a function. */
   cell: Type.Optional(Type.String({ pattern: '^[A-Z]{1,2}[0-9]{1,3}$' })),
   copied: Type.Optional(oneOf(['none', 'down'])),
   uses_function: Type.Optional(Type.Boolean()),
@@ -172,26 +166,26 @@ const common = {
   subject: oneOf(subjects),
   level: oneOf(levels),
   domain: oneOf(domains),
-  /** What the standard asks for, in a few words, such as "Recognise and use HTTPS". */
+  /** The skill in a few words, such as "Recognise and use HTTPS". */
   skill: Text,
-  /** The statement of the subject content or standard that it asks for: an id of `standards/<subject>.json`. */
+  /** The statement of the subject content: an ID of `standards/<subject>.json`. */
   statement: Type.Optional(StatementId),
-  /** What delivery balances within a domain: one of `skillGroupsOf` the item's domain. */
+  /** One of the groups of `skillGroupsOf` for the item's domain. */
   skill_group: Type.Optional(oneOf(skillGroups)),
-  /** `retired`: never given any more, and kept because its id is in stored results and open sittings. */
+  /** `retired`: not given any more, but kept because stored results and open sittings have its ID. */
   state: Type.Optional(oneOf(['live', 'retired'])),
   /** Discrimination, logistic metric (D = 1), capped at 1.3 until calibrated on real answers. */
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
   /** Difficulty, on the scale of θ. */
   b: Type.Number({ minimum: -4, maximum: 4 }),
-  /** Pseudo-guessing: the chance that a blind answer is right (4 decimals), 0 where that is below 0.02. */
+  /** Pseudo-guessing: the chance that a blind answer is right (4 decimals), 0 if it is below 0.02. */
   c: Type.Number({ minimum: 0, maximum: 0.5 }),
   calibration: oneOf(['provisional', 'calibrated']),
-  /** Ids of items that must not be given in the same sitting, because one helps with the other. Symmetric. */
+  /** IDs of items that must not be in the same sitting, because one helps with the other. Symmetric. */
   enemies: Type.Array(ItemId, { uniqueItems: true }),
   /** Maths only: whether the learner may use a calculator. */
   calculator: Type.Optional(Type.Boolean()),
-  /** Whether the item may be read aloud without giving away what it measures. */
+  /** Whether reading the item aloud does not give away the answer. */
   read_aloud: Type.Boolean(),
 };
 
@@ -202,7 +196,7 @@ const content = {
   figure: Type.Optional(Figure),
   /** Why the key is right: a worked solution in maths. */
   rationale: Text,
-  /** Wrong response → the real error that leads to it. Every wrong option of a choice item has one. */
+  /** The error behind each wrong response. Every wrong option has one. */
   distractor_rationales: Type.Record(Type.String(), Text),
 };
 
@@ -212,13 +206,13 @@ const multipleChoice = {
   key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }),
 };
 const numeric = {
-  /** What stands before and after the box, such as £ or cm. */
+  /** Text before and after the box, such as £ or cm. */
   prefix: Type.Optional(Type.String({ maxLength: 8 })),
   suffix: Type.Optional(Type.String({ maxLength: 24 })),
   key: NumericKey,
 };
 const shortText = {
-  /** The box's width in characters: a hint at length, so the same for every answer of that kind. */
+  /** The box's width in characters. It is the same for all answers of a kind, because it hints at the length. */
   width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })),
   key: TextKey,
 };
@@ -232,9 +226,7 @@ const matching = {
   key: Type.Record(ShortId, ShortId),
 };
 
-/**
- * A picture made of labelled boxes on a 100 × 60 board, or words in a text; either way also a list for the keyboard.
- */
+/** Labelled boxes on a 100 × 60 board, or words in a text. Pages also show a list for the keyboard. */
 const Surface = Type.Union([
   object({
     kind: Type.Literal('picture'),
@@ -251,7 +243,7 @@ const Surface = Type.Union([
       { minItems: 4, maxItems: 12 },
     ),
   }),
-  /** Paragraphs in which each spot is written `[[id|words]]`. */
+  /** Paragraphs with spots as `[[id|words]]`. */
   object({ kind: Type.Literal('text'), lines: Type.Array(Text, { minItems: 1, maxItems: 12 }) }),
 ]);
 const hotspot = { surface: Surface, key: Type.Array(ShortId, { minItems: 1, maxItems: 5, uniqueItems: true }) };
@@ -271,7 +263,7 @@ export const taskKinds = [
 
 const fieldCommon = { id: ShortId, label: Text, hint: Type.Optional(Text) };
 export const TaskField = Type.Union([
-  /** `buttons` are radios that look like buttons of the simulated program. */
+  /** `buttons` are radio buttons that look like buttons of the simulated program. */
   object({
     ...fieldCommon,
     control: oneOf(['radios', 'select', 'buttons']),
@@ -295,7 +287,7 @@ export const TaskField = Type.Union([
 ]);
 export type TaskField = Static<typeof TaskField>;
 
-/** What stands on the screen, in order. Every field is placed exactly once, by a `field` block. */
+/** The parts of the screen in order. Each field has exactly one `field` block. */
 export const TaskBlock = Type.Union([
   object({ block: Type.Literal('heading'), text: Text }),
   object({ block: Type.Literal('text'), text: Text }),
@@ -326,8 +318,8 @@ export const TaskBlock = Type.Union([
 export type TaskBlock = Static<typeof TaskBlock>;
 
 /**
- * The right value of each field: an option's id (radios, select, buttons), a list of ids (checkboxes; `[]` for none),
- * `{accept: […]}` or `{value: …}` (text). A field that is not named may hold anything. All or nothing.
+ * The right value of each field: an option's ID (radios, select, buttons), a list of IDs (checkboxes; `[]` for none),
+ * `{accept: […]}` or `{value: …}` (text). Fields without a key may have any value. All or nothing.
  */
 const TaskKey = Type.Record(
   ShortId,
@@ -343,7 +335,7 @@ const task = {
   key: TaskKey,
 };
 
-/** The part of each type that is shown and marked. */
+/** The part of each type that pages show and `mark` marks. */
 export const renderedForms = {
   single_choice: object({ type: Type.Literal('single_choice'), ...content, ...singleChoice }),
   multiple_choice: object({ type: Type.Literal('multiple_choice'), ...content, ...multipleChoice }),
@@ -355,7 +347,7 @@ export const renderedForms = {
   task: object({ type: Type.Literal('task'), ...content, ...task }),
 };
 
-/** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
+/** A question as templates make it and sittings store it. */
 export type RenderedItem = {
   [K in keyof typeof renderedForms]: Static<(typeof renderedForms)[K]>;
 }[keyof typeof renderedForms];
@@ -366,9 +358,9 @@ const written = <T extends Record<string, TSchema>>(form: { properties: T }) =>
 export const TemplateItem = object({
   ...common,
   type: Type.Literal('template'),
-  /** A name in the table of `templates.ts`. */
+  /** An ID of `templates.ts`. */
   template: Type.String({ pattern: '^[a-z0-9_]{3,48}$' }),
-  /** The type of what the template makes. */
+  /** The type of the template's questions. */
   renders: oneOf(['single_choice', 'numeric', 'short_text', 'ordering', 'matching']),
   rationale: Text,
 });
@@ -389,7 +381,7 @@ export const itemForms = {
 
 export type Item = { [K in keyof typeof itemForms]: Static<(typeof itemForms)[K]> }[keyof typeof itemForms];
 
-/** The form in which a learner meets the item. */
+/** The response type of an item. */
 export function shownType(item: Item): ShownType {
   return item.type === 'template' ? item.renders : item.type;
 }
@@ -400,7 +392,7 @@ export const Passage = object({
   id: PassageId,
   level: oneOf(levels),
   title: Text,
-  /** What it is, such as "email", "notice", "article". Shown above the text. */
+  /** For example "email", "notice", "article". Shown above the text. */
   genre: Text,
   /** Paragraphs in the bank's markup. */
   paragraphs: Type.Array(Text, { minItems: 1, maxItems: 20 }),

@@ -1,5 +1,4 @@
-import type { Draw, QuestionTexts, Template } from './templates/question.ts';
-import { template } from './templates/question.ts';
+import { type Draw, type QuestionTexts, template, type Template } from './templates/question.ts';
 import { entry1 } from './templates/entry1.ts';
 import { entry2 } from './templates/entry2.ts';
 import { entry3 } from './templates/entry3.ts';

@@ -1,25 +1,21 @@
 import type { EapEstimate, Posterior } from './irt.ts';
 
 /**
- * The error that difficulties judged by authors add to a result, in logits, until they are measured on answers.
- * Reported standard errors, intervals, flags and probabilities of levels are widened by it; when a sitting ends is
- * decided by the model's own error, which further questions can lower. Found by simulation as the least that holds 93 %
- * at every cut (docs/decisions/0016).
+ * The error that difficulties judged by authors add to a result, in logits. It widens reported standard errors,
+ * intervals, flags and probabilities. The end of a sitting depends on the model's own error, which further questions
+ * can lower. Found by simulation as the least value with 93 % coverage at every cut (docs/decisions/0016).
  */
 export const calibrationSd = 0.16;
 
-/** The estimate with the error that is reported. */
+/** The estimate with the reported error. */
 export function widened({ theta, sd }: EapEstimate): EapEstimate {
   return { theta, sd: Math.hypot(sd, calibrationSd) };
 }
 
-/** e^−12.5 of the height is nothing beside the posterior's own tails. */
+/** At 5 standard deviations the kernel is e^−12.5 of its height, below the posterior's own tails. */
 const reach = 5;
 
-/**
- * The posterior of an ability that is only known through difficulties which may be off: its convolution with that
- * error.
- */
+/** The posterior convolved with the error of calibration. */
 export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const step = theta[1]! - theta[0]!;
   const max = Math.ceil((reach * calibrationSd) / step);
@@ -30,7 +26,7 @@ export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const density = new Float64Array(theta.length);
   for (let k = 0; k < theta.length; k++) {
     const weight = Math.exp(logWeights[k]! - top);
-    // Below the resolution of the sums, as most nodes of a narrow posterior are.
+    // Most nodes of a narrow posterior are below the resolution of the sums.
     if (weight < 1e-30) continue;
     for (let by = -max; by <= max; by++) {
       const at = k + by;

@@ -1,25 +1,23 @@
-import { bisect, probability } from './irt.ts';
-import type { ItemParameters } from './irt.ts';
-import { levelName, levelsOf } from './levels.ts';
-import type { Level, Subject } from './levels.ts';
+import { bisect, type ItemParameters, probability } from './irt.ts';
+import { type Level, levelName, levelsOf, type Subject } from './levels.ts';
 
-/** The standard: the expected share right on a level's items of somebody who just meets that level. */
+/** The standard: the expected share right on a level's items for a learner who just meets the level. */
 export const defaultTau = 0.65;
 
-/** One item as scoring sees it. `domain` is the domain's name as results show it. */
+/** An item as scoring sees it. `domain` is the name in results. */
 export type ScoredItem = ItemParameters & { id: string; subject: Subject; domain: string; level: Level };
 
 /** The cut of each level, lowest level first, in θ. */
 export type Cut = { level: Level; theta: number };
 
-/** The bank can't be scored with: the message says which level or item, and why. */
+/** The bank can't be used for scoring. The message names the level or item. */
 export class BankFault extends Error {}
 
 const searchBound = 20;
 
 /**
  * The ability at which the mean probability over `items` equals τ (test characteristic curve method).
- * Throws `BankFault` where there is none: no items, or guessing alone reaches τ.
+ * @throws BankFault if there are no items, or guessing alone reaches τ
  */
 export function cutFor(items: readonly ItemParameters[], tau: number = defaultTau): number {
   if (items.length === 0) throw new BankFault('A cut score needs at least one item of its level.');
@@ -31,8 +29,9 @@ export function cutFor(items: readonly ItemParameters[], tau: number = defaultTa
 }
 
 /**
- * The cuts of all levels of a subject from the whole bank. The same cuts serve both engines, so "65 % of Level 1" and
- * "θ at the Level 1 cut" are one standard. Throws `BankFault` if a level has no items or the cuts do not rise.
+ * The cuts of all levels of a subject. Both engines use them, so "65 % of Level 1" and "θ at the Level 1 cut" are one
+ * standard.
+ * @throws BankFault if a level has no items or the cuts do not rise
  */
 export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = defaultTau): Cut[] {
   const cuts = levelsOf(subject).map((level): Cut => {

@@ -1,12 +1,11 @@
-import { eap, probability } from './irt.ts';
-import type { EapEstimate } from './irt.ts';
+import { eap, type EapEstimate, probability } from './irt.ts';
 import type { ScoredItem } from './cuts.ts';
 import type { Level } from './levels.ts';
 import type { ScoredAnswer } from './rules.ts';
 
-/** Fewer answers than this say nothing about a domain: what was skipped is no answer. */
+/** A domain with fewer answers has no score. Skipped items are no answers. */
 export const domainMinAnswers = 3;
-/** Spread of domain abilities about the overall one: the prior of a domain's own estimate. */
+/** The standard deviation of domain abilities around the overall ability. */
 export const domainPriorSd = 0.5;
 export const secureFromPct = 65;
 export const developingFromPct = 40;
@@ -14,25 +13,25 @@ export const developingFromPct = 40;
 export type DomainStatus = 'secure' | 'developing' | 'needs_support';
 
 /**
- * One domain of a result. `scorePct` is the expected share right, in whole per cent, on the domain's whole pool at the
- * result's own level: the raw share would be 50–60 % for everybody, because delivery adapts. Null with too few answers.
+ * `scorePct`: the expected share right on all items of the domain at the result's level, in whole percent. The raw
+ * share would be 50–60 % for all learners, because delivery adapts. Null with too few answers.
  */
 export type DomainResult = {
   name: string;
   scorePct: number | null;
   status: DomainStatus | null;
   right: number;
-  /** Right and wrong. Results of before version 1.5.0 are stored without: their scored items were taken for answers. */
+  /** Right and wrong, without skipped. */
   answered: number;
-  /** Scored items: right, wrong and skipped. The estimate is from all of them. */
+  /** Right, wrong and skipped. The estimate uses all of them. */
   items: number;
-  /** Bank items of the domain at that level, over which the share is expected. */
+  /** Items of the bank behind `scorePct`. */
   poolItems: number;
   theta: number | null;
   se: number | null;
 };
 
-/** The domains in the order given, each judged at `level` from its own answers and the overall estimate. */
+/** Scores each domain at `level` from its own answers and the overall estimate. */
 export function scoreDomains(
   domains: readonly string[],
   level: Level,
@@ -65,7 +64,7 @@ export function scoreDomains(
   });
 }
 
-/** The status of a published percentage, so that figure and word never contradict each other. */
+/** The status follows from the published percentage, so that both agree. */
 export function domainStatus(scorePct: number): DomainStatus {
   if (scorePct >= secureFromPct) return 'secure';
   return scorePct >= developingFromPct ? 'developing' : 'needs_support';

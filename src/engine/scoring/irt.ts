@@ -13,7 +13,7 @@
 /** Discrimination `a` > 0, difficulty `b` in logits, lower asymptote `c` in [0, 1). */
 export type ItemParameters = { a: number; b: number; c: number };
 
-/** 1 right, 0 wrong, null not administered (left out of every sum, never counted as wrong). */
+/** 1 right, 0 wrong, null not administered, which all sums leave out. */
 export type Response = 0 | 1 | null;
 
 /** A normal prior for ability. */
@@ -25,18 +25,17 @@ export const eapSpanSd = 8;
 /** The 0.975 quantile of the standard normal distribution. */
 export const z95 = 1.959964;
 
-/** A distribution of ability: equally spaced nodes, rising, and the log of its density at each, up to a constant. */
+/** A distribution of ability: equally spaced rising nodes, and the log of the density at each, up to a constant. */
 export type Posterior = { theta: Float64Array; logWeights: Float64Array };
 
 /** Posterior mean and posterior standard deviation. */
 export type EapEstimate = { theta: number; sd: number };
-/** Posterior mode and 1/√(I + 1/sd²), I being the expected information at the mode. */
+/** Posterior mode and 1/√(I + 1/sd²), with the expected information I at the mode. */
 export type MapEstimate = { theta: number; se: number };
 
 /**
  * `interior`: the only finite maximum, inside [−6, 6]. `plus_infinity`, `minus_infinity`: all right, all wrong.
- * `excluded`: the maximum lies outside [−6, 6], or there is more than one (possible with c > 0). `no_answers`: nothing
- * to go by.
+ * `excluded`: the maximum lies outside [−6, 6], or there is more than one (possible with c > 0).
  */
 export type MleEstimate =
   | { status: 'interior'; theta: number; se: number }
@@ -60,7 +59,7 @@ function logistic(z: number): { l: number; m: number } {
   return { l: e / (1 + e), m: 1 / (1 + e) };
 }
 
-/** log(1 + eˣ) without overflow, and without losing the small values. */
+/** log(1 + eˣ) without overflow and without loss for small x. */
 function softplus(x: number): number {
   return x > 0 ? x + Math.log1p(Math.exp(-x)) : Math.log1p(Math.exp(x));
 }
@@ -70,7 +69,7 @@ export function probability(item: ItemParameters, theta: number): number {
   return item.c + (1 - item.c) * logistic(item.a * (theta - item.b)).l;
 }
 
-/** log P(θ) and log(1 − P(θ)), both finite for every finite θ; a plain log(1 − P) is −∞ or NaN far out. */
+/** log P(θ) and log(1 − P(θ)), both finite for every finite θ. A plain log(1 − P) is −∞ or NaN far out. */
 export function logProbabilities(item: ItemParameters, theta: number): { right: number; wrong: number } {
   const z = item.a * (theta - item.b);
   const right = item.c === 0 ? -softplus(-z) : Math.log(item.c + (1 - item.c) * logistic(z).l);
@@ -81,7 +80,7 @@ export function logProbabilities(item: ItemParameters, theta: number): { right: 
 export function information(item: ItemParameters, theta: number): number {
   const { l, m } = logistic(item.a * (theta - item.b));
   const { c } = item;
-  // With c = 0 the factor l/P is exactly 1, also where both underflow.
+  // With c = 0 the factor l/P is exactly 1, even if both underflow.
   const ratio = c === 0 ? 1 : ((1 - c) * l) / (c + (1 - c) * l);
   return item.a * item.a * ratio * l * m;
 }
@@ -148,16 +147,16 @@ export function quadratureNodes(prior: Prior, count: number = eapNodes): Float64
   return Float64Array.from({ length: count }, (_, k) => low + k * step);
 }
 
-/** Log of the normal prior's density at the nodes, without its constant, which cancels in every posterior. */
+/** Log of the prior's density at the nodes. Its constant cancels in the posterior, so it is left out. */
 export function logPriorAt(prior: Prior, theta: Float64Array): Float64Array {
   return theta.map((t) => -0.5 * ((t - prior.mean) / prior.sd) ** 2);
 }
 
-/** Mean and standard deviation of the distribution on the nodes whose unnormalised log weights are given. */
+/** Mean and standard deviation of the distribution with these unnormalised log weights. */
 export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEstimate {
   let top = -Infinity;
   for (let k = 0; k < theta.length; k++) if (logWeights[k]! > top) top = logWeights[k]!;
-  // Central moments are taken about the mode, so that a narrow posterior far from zero loses no digits.
+  // Moments about the mode keep the digits of a narrow posterior far from zero.
   let mode = 0;
   for (let k = 0; k < theta.length; k++) if (logWeights[k]! === top) mode = theta[k]!;
   let sum = 0;
@@ -165,7 +164,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
   let second = 0;
   for (let k = 0; k < theta.length; k++) {
     const log = logWeights[k]! - top;
-    // e^−60 is below the resolution of the sums, and most nodes of a narrow posterior are beyond it.
+    // e^−60 is below the resolution of the sums, like most nodes of a narrow posterior.
     if (log < -60) continue;
     const weight = Math.exp(log);
     const distance = theta[k]! - mode;
@@ -177,7 +176,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
   return { theta: mode + mean, sd: Math.sqrt(second / sum - mean * mean) };
 }
 
-/** Posterior mode. With c > 0 the posterior may have several modes: the highest counts. */
+/** With c > 0 the posterior may have several modes. The highest counts. */
 export function map(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -196,9 +195,8 @@ export function map(
 }
 
 /**
- * Where every mode of the posterior lies. The prior's pull is linear and the items' bounded by Σa, so it is within
- * prior.sd²·Σa of the mean. Forty logits from an item nothing is left of its pull, which bounds the search under a wide
- * prior.
+ * The range of all modes. The slope of the prior is linear and that of the items at most Σa, so modes are within
+ * prior.sd²·Σa of the mean. At 40 logits from an item its slope is 0, which bounds the search under a wide prior.
  */
 function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, number] {
   const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);
@@ -207,7 +205,7 @@ function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, 
   return [Math.max(prior.mean - reach, lowest) - scanStep, Math.min(prior.mean + reach, highest) + scanStep];
 }
 
-/** Maximum likelihood, with a status where there is no single finite maximum (Birnbaum 1968). */
+/** Maximum likelihood, with a status if there is no single finite maximum (Birnbaum 1968). */
 export function mle(items: readonly ItemParameters[], responses: readonly Response[]): MleEstimate {
   const answered = responses.filter(isAnswered);
   const none = { theta: null, se: null };
@@ -259,13 +257,13 @@ function warmCorrection(items: readonly ItemParameters[], responses: readonly Re
     j += a * a * a * ratio * l * m * (m - l);
     info += a * a * ratio * l * m;
   }
-  // Where every item's information underflows the correction has no value; its limit there is of no use to the search.
+  // If the information of every item underflows, the correction has no value, and the search needs none.
   return info > 0 ? j / (2 * info) : 0;
 }
 
 type Crossing = { at: number; falling: boolean };
 
-/** Every change of sign of f on [low, high] that a scan in small steps sees, refined by bisection to the last bit. */
+/** Changes of sign of f on [low, high], found in small steps and refined by bisection. */
 function crossings(f: (t: number) => number, low: number, high: number): Crossing[] {
   const steps = Math.ceil((high - low) / scanStep);
   const found: Crossing[] = [];
@@ -284,7 +282,7 @@ function crossings(f: (t: number) => number, low: number, high: number): Crossin
   return found;
 }
 
-/** The last point, to floating-point resolution, at which `holds` is true; it must hold at `low` and not at `high`. */
+/** The last point at which `holds` is true. It must be true at `low` and false at `high`. */
 export function bisect(holds: (t: number) => boolean, low: number, high: number): number {
   for (let k = 0; k < 100; k++) {
     const middle = (low + high) / 2;

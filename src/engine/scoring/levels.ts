@@ -1,8 +1,6 @@
 /**
- * The ladder of levels, from below Entry Level to Level 3.
- *
- * Two scales are used. A *rung* is the finest step that a subject has (Entry Level has three in English and maths,
- * one in digital). The *order* ignores Entry sub-levels: below Entry −1, Entry 0, Level 1 1, Level 2 2, Level 3 3.
+ * The levels from below Entry Level to Level 3, on two scales. A *rung* is the finest step of a subject: Entry Level
+ * has three in English and maths, one in digital. The *order* ignores these sub-levels.
  */
 
 export const subjects = ['digital', 'english', 'maths'] as const;
@@ -12,11 +10,11 @@ export const subjectNames: Record<Subject, string> = { digital: 'Digital skills'
 /** For tables and filters. */
 export const shortSubjectNames: Record<Subject, string> = { ...subjectNames, digital: 'Digital' };
 
-/** The level that an item is written for. Digital, whose standards have one Entry level, has `entry`. */
+/** The level of an item. Digital has one Entry level, `entry`. */
 export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
 export type Level = (typeof levels)[number];
 
-/** A placement: a level met, or `below_entry` where not even the lowest is. */
+/** The highest level met, or `below_entry` if none is met. */
 export type Placement = 'below_entry' | Level;
 
 /** −1 below Entry, 0 Entry, 1 to 3 Level 1 to 3. */
@@ -59,13 +57,10 @@ export function levelName(level: Level): string {
   return names[level];
 }
 
-/** What a result below the lowest level works at. */
+/** The working level of a result below the lowest level. */
 export const belowEntry = 'Working towards Entry Level';
 
-/**
- * The published levels, lowest first, with their ILR PriorLevel numbers, which report assessed skill, not
- * qualifications held.
- */
+/** The published levels, lowest first. Codes are ILR PriorLevel numbers for assessed skill, not for qualifications. */
 export const rqfLevels = [
   { rqf_level: null, rqf_level_code: null, below_level_1: true },
   { rqf_level: 'Entry Level', rqf_level_code: 1, below_level_1: true },
@@ -74,13 +69,13 @@ export const rqfLevels = [
   { rqf_level: 'Level 3', rqf_level_code: 5, below_level_1: false },
 ] as const;
 
-/** The funding fields of a result, as they are published. */
+/** The funding fields of a published result. */
 export type PublishedLevels = (typeof rqfLevels)[number] & {
   working_level: string;
   recommended_next_level: string | null;
 };
 
-/** What a placement is called in the published result. The subject decides whether Entry has sub-levels. */
+/** The published levels of a placement. Only some subjects have sub-levels of Entry. */
 export function publishedLevels(subject: Subject, placement: Placement): PublishedLevels {
   const levels = levelsOf(subject);
   const met = placement === 'below_entry' ? -1 : levels.indexOf(placement);

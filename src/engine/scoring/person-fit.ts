@@ -2,41 +2,36 @@ import { logProbabilities } from './irt.ts';
 import type { ScoredAnswer } from './rules.ts';
 
 /**
- * Whether the answers in their order fit one ability. Someone who is helped from some question on, or gives up there,
- * answers like two people. What is compared is how likely the answers are if ability changed by two logits somewhere in
- * the middle third, and how likely if it never did; nobody's ability is known, so that both are averaged over the
- * population. It says nothing about somebody who was helped all along.
+ * Whether the answers in their order fit one ability. A learner who gets help from some question on, or gives up there,
+ * answers like two people. The statistic compares the likelihood of a change by two logits in the middle third with the
+ * likelihood of no change, both averaged over the population. It can't find help throughout the sitting.
  *
- * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every question where the change may
- * have come, which find a change soonest; van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219,
- * for cumulative sums in adaptive tests. The limit is from simulation: `docs/bank-simulation.md` has false alarms and
- * power.
+ * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every possible point of change; van
+ * Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for cumulative sums in adaptive tests. The
+ * limit is from simulation: `docs/bank-simulation.md` has false alarms and power.
  */
 export type PersonFit = {
-  /** Logarithms of the two likelihood ratios: for a change to the better, and to the worse, against none. */
+  /** Logarithms of the likelihood ratios of a change for the better, and for the worse, against no change. */
   better: number;
   worse: number;
-  /**
-   * `better`, `worse`: beyond what the answers of one ability show in 97 of 100 sittings. Null with too few answers to
-   * tell.
-   */
+  /** `better`, `worse`: beyond the answers of one ability in 97 of 100 sittings. Null with too few answers. */
   change: 'none' | 'better' | 'worse' | null;
 };
 
-/** Fewer answers than this leave parts that say nothing. */
-export const personFitLeast = 20;
+/** With fewer answers, the parts are too short to judge. */
+export const minPersonFitAnswers = 20;
 /**
- * Help has to be found where answers got better by little; who gives up shows it so plainly that a higher limit finds
- * it, which leaves more of the false alarms for the other.
+ * Help may improve answers only a little, so its limit is low. Giving up is plain, so a higher limit finds it and
+ * leaves more false alarms for help.
  */
 const max = { better: 1.75, worse: 2.5 };
 
 const step = 0.1;
-/** Two logits, in steps of the abilities that are summed over. */
+/** Two logits, in steps. */
 const change = 20;
 const reach = 60;
 const abilities = Float64Array.from({ length: 2 * reach + 1 }, (_, k) => (k - reach) * step);
-/** Abilities are N(0, 1), whoever the learner is. */
+/** The population of abilities is N(0, 1). */
 const logPrior = abilities.map((theta) => -(theta ** 2) / 2);
 
 /** `answers` in the order given. */
@@ -51,10 +46,10 @@ export function personFit(answers: readonly ScoredAnswer[]): PersonFit {
     return found.length === 0 ? 0 : logSum(found) - Math.log(found.length);
   };
   const ratios = { better: ratio(1), worse: ratio(-1) };
-  return { ...ratios, change: answers.length < personFitLeast ? null : changeOf(ratios) };
+  return { ...ratios, change: answers.length < minPersonFitAnswers ? null : changeOf(ratios) };
 }
 
-/** The log likelihood of the first answers, of none to all, at each ability. */
+/** The log likelihood at each ability of the first n answers, for n from 0 to all. */
 function cumulativeLogs(answers: readonly ScoredAnswer[]): Float64Array[] {
   const sums = [new Float64Array(abilities.length)];
   for (const { item, right } of answers) {
@@ -64,7 +59,7 @@ function cumulativeLogs(answers: readonly ScoredAnswer[]): Float64Array[] {
   return sums;
 }
 
-/** By the ability before: the first answers at that one, the others at one so many steps away. */
+/** Log likelihoods by first ability: the first answers at that ability, the others `by` steps away. */
 function changedAt(first: Float64Array, all: Float64Array, by: number): Float64Array {
   const from = Math.max(0, -by);
   return Float64Array.from({ length: abilities.length - Math.abs(by) }, (_, n) => {
@@ -73,7 +68,7 @@ function changedAt(first: Float64Array, all: Float64Array, by: number): Float64A
   });
 }
 
-/** The logarithm of the sum of what these are the logarithms of. */
+/** log Σ exp, without overflow. */
 function logSum(logs: Iterable<number> & { readonly length: number }): number {
   let top = -Infinity;
   for (const log of logs) if (log > top) top = log;

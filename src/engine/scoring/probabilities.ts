@@ -1,7 +1,6 @@
 import type { Cut } from './cuts.ts';
 import type { Posterior } from './irt.ts';
-import { publishedLevels } from './levels.ts';
-import type { Placement, Subject } from './levels.ts';
+import { type Placement, publishedLevels, type Subject } from './levels.ts';
 
 /** Published probabilities are whole thousandths. */
 const partsOfOne = 1000;
@@ -36,7 +35,7 @@ export function levelProbabilities(
   );
 }
 
-/** The posterior's mass below each cut; cuts and masses rise. */
+/** The posterior's mass below each cut. Cuts and masses rise. */
 function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
   const top = logWeights.reduce((max, log) => Math.max(max, log), -Infinity);
   const density = logWeights.map((log) => Math.exp(log - top));
@@ -51,9 +50,8 @@ function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): nu
 }
 
 /**
- * The integral of a density on equally spaced nodes up to `x`, in steps. Nodes are 0.08 apart where a posterior is 0.25
- * wide, so counting the nodes below a cut errs by up to 0.06; the cubic through four neighbouring nodes by less than
- * 0.0001.
+ * The integral of a density on equally spaced nodes up to `x`, in steps. Counting the nodes below a cut would err by up
+ * to 0.06. The cubic through four neighbouring nodes errs by less than 0.0001.
  */
 function integralTo(density: Float64Array, x: number): number {
   const at = (k: number) => density[k] ?? 0;

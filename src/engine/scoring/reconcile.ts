@@ -1,28 +1,26 @@
 import type { Cut } from './cuts.ts';
-import { levelsOf, orderOf } from './levels.ts';
-import type { Level, Order, Placement, Subject } from './levels.ts';
+import { type Level, levelsOf, type Order, orderOf, type Placement, type Subject } from './levels.ts';
 
-/** The engines' placements and the one that counts. */
 export type Reconciliation = {
   placement: Placement;
-  /** The engines are a full level or more apart; Entry sub-levels do not count. */
+  /** The engines are a full level or more apart, without Entry sub-levels. */
   needsReview: boolean;
-  /** Which rule of reconciliation applied; `irt_only` where the rule engine could judge no level. */
+  /** The rule that applied. `irt_only`: the rule engine could judge no level. */
   basis: 'equal' | 'irt_within_one' | 'midpoint' | 'irt_only';
   /** Distance of the engines in full levels. */
   apart: number;
 };
 
-/** The cut, of the two that bound a placement, that decides whether it is close to a boundary. */
+/** The nearer of the two cuts around a placement. It decides whether the result is borderline. */
 export type DecidingRule = {
   level: Level;
   /** The cut, in θ. */
   threshold: number;
-  /** Where the ability estimate lies. At the cut counts as met. */
+  /** The side of the ability estimate. An estimate at the cut meets the level. */
   side: 'at_or_above' | 'below';
-  /** Whether the reconciled placement meets the level; differs from `side` only where the engines were far apart. */
+  /** Whether the placement meets the level. It differs from `side` only if the engines were far apart. */
   met: boolean;
-  /** The cut lies inside the 95 % confidence interval, its end points included. */
+  /** The cut lies inside the 95 % confidence interval, or on its end. */
   isBorderline: boolean;
 };
 
@@ -45,7 +43,7 @@ export function reconcile(subject: Subject, irt: Placement, rules: Placement | n
   return { placement: placementAt(subject, middle, irt), needsReview: true, basis: 'midpoint', apart };
 }
 
-/** Where the midpoint is Entry, which neither engine named, the sub-level is the one nearest to IRT's placement. */
+/** If the midpoint is Entry, the sub-level nearest to IRT's placement. */
 function placementAt(subject: Subject, order: Order, irt: Placement): Placement {
   if (order === -1) return 'below_entry';
   const candidates: Level[] = levelsOf(subject).filter((level) => orderOf(level) === order);
@@ -53,9 +51,8 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
 }
 
 /**
- * Of the cuts on either side of the placement, the one passed and the one not passed, the nearer to the ability; at
- * equal distance the one that was passed. All levels count, Entry sub-levels and the lowest included, so that every
- * placement can be told to be close to a boundary.
+ * The cut nearest to the ability among the cut that was met and the next. At equal distance, the cut that was met. All
+ * levels count, with Entry sub-levels, so that every placement can be borderline.
  */
 export function decidingRule(
   cuts: readonly Cut[],

@@ -2,15 +2,15 @@ import { probability } from './irt.ts';
 import type { Cut, ScoredItem } from './cuts.ts';
 import type { Level, Placement } from './levels.ts';
 
-/** A level is judged only on at least this many scored items in its band. */
+/** A level with fewer scored items in its band is not judged. */
 export const bandMinItems = 8;
 
-/** An item that counts, and whether the answer was right. A skipped one counts as wrong, and as no answer. */
+/** A scored item. A skipped item counts as wrong, and as no answer. */
 export type ScoredAnswer = { item: ScoredItem; right: boolean; skipped?: boolean };
 
 /**
- * The rule for one level, checkable by hand. The band is the level with the one below and the one above.
- * `s` is S_L = Σ P(cut) over the band's items; `needed` is the smallest whole number right that reaches it.
+ * The rule for one level, checkable by hand. The band is the level with the next lower and higher levels. `s` is
+ * S_L = Σ P(cut) over the band's items. `needed` is the smallest whole number right that reaches it.
  */
 export type LevelRule = {
   level: Level;
@@ -20,19 +20,18 @@ export type LevelRule = {
   s: number | null;
   needed: number | null;
   outcome: 'pass' | 'fail' | 'not_judged';
-  /** Right and given among the level's own items, for the reader; they decide nothing alone. */
+  /** Right and given among the level's own items, for the reader only. */
   right: number;
   items: number;
 };
 
-/** `placement` is null where no level could be judged: the engine then has no say. */
+/** `placement` is null if no level could be judged. */
 export type RulePlacement = { placement: Placement | null; levels: LevelRule[] };
 
 /**
- * The number-right engine. Placed at the highest level passed with no failure below it; levels with too few items in
- * their band are neither passed nor failed. Nothing passed: the level below the lowest failure, which is below Entry
- * where the lowest level itself was failed. (Adaptive delivery leaves a level out because the answers put the learner
- * above it, so a level not judged under the first failure is no evidence against the learner.)
+ * The number-right engine. The placement is the highest level passed without a failure below it, or else the level
+ * below the lowest failure. Levels with too few items are neither passed nor failed. Adaptive delivery leaves out
+ * levels below the learner's answers, so a level that is not judged is no evidence against the learner.
  */
 export function placeByRules(cuts: readonly Cut[], answers: readonly ScoredAnswer[]): RulePlacement {
   const levels = cuts.map((_, i) => judge(cuts, i, answers));

@@ -1,19 +1,24 @@
 import { calibrationSd, widened, widenedPosterior } from './calibration.ts';
-import { standardPrior, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
-import type { EapEstimate, MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
-import { BankFault, defaultTau, solveCuts } from './cuts.ts';
-import type { Cut, ScoredItem } from './cuts.ts';
-import { scoreDomains } from './domains.ts';
-import type { DomainResult, DomainStatus } from './domains.ts';
-import { publishedLevels } from './levels.ts';
-import type { Level, Placement, PublishedLevels, Subject } from './levels.ts';
+import {
+  confidenceInterval,
+  type EapEstimate,
+  mle,
+  type MleEstimate,
+  momentsOf,
+  posteriorOf,
+  type Prior,
+  type Response,
+  standardPrior,
+  wle,
+  type WleEstimate,
+} from './irt.ts';
+import { BankFault, type Cut, defaultTau, type ScoredItem, solveCuts } from './cuts.ts';
+import { type DomainResult, type DomainStatus, scoreDomains } from './domains.ts';
+import { type Level, type Placement, publishedLevels, type PublishedLevels, type Subject } from './levels.ts';
 import { levelProbabilities } from './probabilities.ts';
-import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
-import type { DecidingRule, Reconciliation } from './reconcile.ts';
-import { personFit } from './person-fit.ts';
-import type { PersonFit } from './person-fit.ts';
-import { placeByRules } from './rules.ts';
-import type { RulePlacement, ScoredAnswer } from './rules.ts';
+import { decidingRule, type DecidingRule, placeByIrt, reconcile, type Reconciliation } from './reconcile.ts';
+import { personFit, type PersonFit } from './person-fit.ts';
+import { placeByRules, type RulePlacement, type ScoredAnswer } from './rules.ts';
 
 /** Stored in every result. Raise a version by hand if one of its figures could change. */
 export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;

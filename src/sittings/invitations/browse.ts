@@ -1,7 +1,10 @@
-import type { Statement, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Visibility } from '../../organisations/groups/visibility.ts';
-import { amongMembers, haveFewMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
+import { statement, type Statement, type Tx } from '../../platform/db/database.ts';
+import {
+  amongMembers,
+  haveFewMembers,
+  isVisibleLearner,
+  type Visibility,
+} from '../../organisations/groups/visibility.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 import type { Invitation } from './invitations.ts';

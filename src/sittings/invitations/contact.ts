@@ -2,8 +2,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { findLearnerEmail, recordChange, updateLearnerEmail } from '../../records/learners/learners.ts';
-import type { NamedLearner } from '../../records/learners/rename.ts';
-import { findNamedLearner } from '../../records/learners/rename.ts';
+import { findNamedLearner, type NamedLearner } from '../../records/learners/rename.ts';
 import { cancelEmailsTo } from './email-templates.ts';
 
 /**

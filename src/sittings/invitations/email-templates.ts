@@ -1,12 +1,9 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Letter } from '../../platform/mail/template.ts';
-import { nameInLetter } from '../../platform/mail/template.ts';
+import { type Letter, nameInLetter } from '../../platform/mail/template.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
-import type { Invitation } from './invitations.ts';
-import { invitationToken } from './invitations.ts';
+import { type Invitation, invitationToken } from './invitations.ts';
 
 const addresses = statement('invitation.addresses')`
   select learner_id, email from learner where organisation_id = $1 and learner_id = any($2) and email is not null`;

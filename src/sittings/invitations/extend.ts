@@ -1,8 +1,7 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import type { Invitation } from './invitations.ts';
-import { adjustInvitation, findInvitation } from './invitations.ts';
+import { adjustInvitation, findInvitation, type Invitation } from './invitations.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 
 /** The learner would be assessed again within the gap, and there is no reason. */

@@ -1,5 +1,4 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';

@@ -1,32 +1,32 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { emitGroupsUpdated } from '../../feed/events/emit.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { joinGroups } from '../../organisations/groups/members.ts';
 import type { GroupInput } from '../../organisations/groups/schema.ts';
-import type { Visibility } from '../../organisations/groups/visibility.ts';
-import { isVisibleLearner } from '../../organisations/groups/visibility.ts';
-import type { LearnerName } from '../../records/learners/learners.ts';
+import { isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
 import {
   findLearnersByRefs,
   findLearnersOrSurvivors,
   insertLearners,
+  type LearnerName,
   updateLearner,
 } from '../../records/learners/learners.ts';
 import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
 import { spendCredits } from '../../organisations/credits.ts';
-import type { Organisation } from '../../organisations/organisations.ts';
-import { readOrganisation } from '../../organisations/organisations.ts';
-import type { Adjustment, Invitation } from './invitations.ts';
-import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
+import { type Organisation, readOrganisation } from '../../organisations/organisations.ts';
+import {
+  adjustInvitation,
+  type Adjustment,
+  createInvitations,
+  findOpenInvitations,
+  type Invitation,
+} from './invitations.ts';
 import { cancelEmailsTo, mailInvitations } from './email-templates.ts';
-import type { Recent } from './retakes.ts';
-import { recentResults, satUnder, soonWords } from './retakes.ts';
+import { type Recent, recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './runs/row.ts';
 

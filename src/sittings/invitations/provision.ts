@@ -2,14 +2,12 @@ import { wouldBeReference } from '../../records/learners/rename.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { AskedGroup } from '../../organisations/groups/create.ts';
-import { ensureGroups } from '../../organisations/groups/create.ts';
+import { type AskedGroup, ensureGroups } from '../../organisations/groups/create.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
 import { findLearner } from '../../records/learners/learners.ts';
 import { spendCredits } from '../../organisations/credits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import type { Invitation } from './invitations.ts';
-import { assessmentUrl, createInvitations, findOpenInvitations } from './invitations.ts';
+import { assessmentUrl, createInvitations, findOpenInvitations, type Invitation } from './invitations.ts';
 import { groupIds, writeGroups, writeLearners } from './invite.ts';
 
 type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };

@@ -1,5 +1,4 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
 import type { Organisation } from '../../organisations/organisations.ts';
 import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
 

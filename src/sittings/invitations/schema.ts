@@ -1,10 +1,11 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
-import type { Beside, Meaning } from '../../platform/validation/fields.ts';
 import {
+  type Beside,
   emailAddress,
   learnerName,
   learnerRefExpected,
   learnerRefSchema,
+  type Meaning,
   nullable,
 } from '../../platform/validation/fields.ts';
 import { GroupInput, GroupSummary } from '../../organisations/groups/schema.ts';

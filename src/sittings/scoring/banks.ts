@@ -1,14 +1,9 @@
 import type { App } from '../../platform/app.ts';
-import type { Bank, BankFiles } from '../../engine/item-bank/load.ts';
-import { bankOf, contentHash, loadBank } from '../../engine/item-bank/load.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { DeliveryPool } from '../selection/pool.ts';
-import { preparePool } from '../selection/pool.ts';
-import type { DeliverySettings } from '../selection/settings.ts';
-import { defaultSettings } from '../selection/settings.ts';
-import type { ScoringBank } from '../../engine/scoring/score.ts';
-import { prepareBank } from '../../engine/scoring/score.ts';
+import { type Bank, type BankFiles, bankOf, contentHash, loadBank } from '../../engine/item-bank/load.ts';
+import { statement, type Tx } from '../../platform/db/database.ts';
+import { type DeliveryPool, preparePool } from '../selection/pool.ts';
+import { defaultSettings, type DeliverySettings } from '../selection/settings.ts';
+import { prepareBank, type ScoringBank } from '../../engine/scoring/score.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
 const stored = statement('bank.stored')`select true as stored from bank_version where version = $1`;

@@ -1,7 +1,6 @@
 import type { App } from '../../platform/app.ts';
 import type { Placement } from '../../engine/scoring/levels.ts';
-import type { ScoredResult } from '../../engine/scoring/score.ts';
-import { judgeDomains, publishedDomains } from '../../engine/scoring/score.ts';
+import { judgeDomains, publishedDomains, type ScoredResult } from '../../engine/scoring/score.ts';
 import { banksOf } from './banks.ts';
 import { findItems, findSittingOfResult } from '../store.ts';
 

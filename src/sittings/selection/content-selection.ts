@@ -1,9 +1,7 @@
 import { fastRandom } from '../../platform/crypto/random.ts';
-import { information } from '../../engine/scoring/irt.ts';
-import type { EapEstimate } from '../../engine/scoring/irt.ts';
+import { type EapEstimate, information } from '../../engine/scoring/irt.ts';
 import type { DeliveryPool } from './pool.ts';
-import { assembleTest } from './shadow-test.ts';
-import type { TestState } from './shadow-test.ts';
+import { assembleTest, type TestState } from './shadow-test.ts';
 
 /** The next item and why it was selected: enough to check the selection by hand and to replay it. */
 export type Selection = {

@@ -1,10 +1,8 @@
 import type { Cut, ScoredItem } from '../../engine/scoring/cuts.ts';
 import { logPriorAt, logProbabilities, quadratureNodes } from '../../engine/scoring/irt.ts';
 import { wholeShares } from '../../engine/scoring/probabilities.ts';
-import { prepareBank } from '../../engine/scoring/score.ts';
-import type { BankVersion } from '../../engine/scoring/score.ts';
-import { defaultSettings } from './settings.ts';
-import type { ContentControl, DeliverySettings } from './settings.ts';
+import { type BankVersion, prepareBank } from '../../engine/scoring/score.ts';
+import { type ContentControl, defaultSettings, type DeliverySettings } from './settings.ts';
 
 /** An item as delivery sees it. Of two enemies, one gives the answer of the other away. */
 export type DeliveryItem = ScoredItem & {

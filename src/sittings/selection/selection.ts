@@ -1,10 +1,8 @@
 import type { Uniform } from '../../platform/crypto/random.ts';
-import { confidenceInterval, momentsOf } from '../../engine/scoring/irt.ts';
-import type { EapEstimate, Posterior } from '../../engine/scoring/irt.ts';
+import { confidenceInterval, type EapEstimate, momentsOf, type Posterior } from '../../engine/scoring/irt.ts';
 import type { Level } from '../../engine/scoring/levels.ts';
 import type { ItemResponse } from '../../engine/scoring/score.ts';
-import { drawWorth, isMidSet, selectItem } from './content-selection.ts';
-import type { Selection, SittingState, Worth } from './content-selection.ts';
+import { drawWorth, isMidSet, type Selection, selectItem, type SittingState, type Worth } from './content-selection.ts';
 import type { DeliveryPool } from './pool.ts';
 import type { DeliverySettings } from './settings.ts';
 

@@ -1,5 +1,4 @@
-import { standardPrior } from '../../engine/scoring/irt.ts';
-import type { Prior } from '../../engine/scoring/irt.ts';
+import { type Prior, standardPrior } from '../../engine/scoring/irt.ts';
 import type { Level, Subject } from '../../engine/scoring/levels.ts';
 
 /** Frozen with each sitting. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { probability } from '../../../src/engine/scoring/irt.ts';
-import { personFit, personFitLeast } from '../../../src/engine/scoring/person-fit.ts';
+import { personFit, minPersonFitAnswers } from '../../../src/engine/scoring/person-fit.ts';
 import type { ScoredAnswer } from '../../../src/engine/scoring/rules.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
@@ -39,8 +39,8 @@ suite('a change in the middle', () => {
 });
 
 test('with too few answers nothing is said', () => {
-  assert.equal(personFit(answers('few', personFitLeast - 1, (_p, k) => (k < 10 ? 0 : 1))).change, null);
-  assert.notEqual(personFit(answers('enough', personFitLeast, (_p, k) => (k < 10 ? 0 : 1))).change, null);
+  assert.equal(personFit(answers('few', minPersonFitAnswers - 1, (_p, k) => (k < 10 ? 0 : 1))).change, null);
+  assert.notEqual(personFit(answers('enough', minPersonFitAnswers, (_p, k) => (k < 10 ? 0 : 1))).change, null);
 });
 
 test('by hand: two answers, one right and then one wrong', () => {

@@ -1,16 +1,14 @@
 import { withoutNumberSign } from './text.ts';
 import words from './words.json' with { type: 'json' };
 
-/** Telephone numbers, e-mail addresses and postal addresses, compared by what they reach. */
-
-/** A UK telephone number's digits, from 0 on; null if it is none. */
+/** The digits of a UK telephone number, with its leading 0; null for other texts. */
 export function phoneDigits(text: string): string | null {
   const plain = text.normalize('NFKC').replace(/[\s().\-‐-―/]/gu, '');
   const digits = /^(?:(?:\+|00)44\(?0?\)?|44(?=7\d{9}$)|0)(\d{9,10})$/u.exec(plain)?.[1];
   return digits === undefined ? null : `0${digits}`;
 }
 
-/** An e-mail address without what is written around it. */
+/** An email address without brackets, quotes and full stops around it. */
 export function emailText(text: string): string {
   return text
     .normalize('NFKC')
@@ -22,7 +20,9 @@ export function emailText(text: string): string {
 
 const short: Record<string, string> = words.address_words;
 
-/** An address as its words: punctuation, case, the common short forms and the place of the flat make no difference. */
+/**
+ * The words of a postal address, so that punctuation, case, short forms and the place of the flat make no difference.
+ */
 export function addressWords(text: string): string {
   return (
     withoutNumberSign(text.normalize('NFKC').toLowerCase())

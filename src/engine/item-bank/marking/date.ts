@@ -1,12 +1,12 @@
 import { monthNames } from '../../../platform/time/clock.ts';
 import { digitsForWords, ordinals } from './numbers/number-words.ts';
 
-/** A date as it was typed, day before month; the year may be missing. */
-export type TypedDate = {
+/** A typed date. The year may be missing. */
+type TypedDate = {
   day: number;
   month: number;
   year: number | null;
-  /** Whether it is written as day, month and year in digits. */ digitsOnly: boolean;
+  isDigitsOnly: boolean;
 };
 
 const months = monthNames.map((name) => name.toLowerCase());
@@ -24,8 +24,7 @@ function yearOf(text: string | undefined): number | null {
 }
 
 /**
- * Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June.
- * @returns null if it is none
+ * Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June. Null for other texts.
  */
 export function readDate(text: string): TypedDate | null {
   if (text.length > 60) return null;
@@ -86,18 +85,18 @@ function valid(
   day: number,
   month: number,
   year: number | null,
-  digitsOnly: boolean,
+  isDigitsOnly: boolean,
   weekday: number | null,
 ): TypedDate | null {
   if (month < 1 || month > 12 || day < 1 || day > 31) return null;
   const at = new Date(Date.UTC(year ?? 2024, month - 1, day));
   if (at.getUTCDate() !== day) return null;
-  // Whoever adds the weekday has to have it right.
+  // A weekday has to be right, too.
   if (weekday !== null && year !== null && at.getUTCDay() !== weekday) return null;
-  return { day, month, year, digitsOnly };
+  return { day, month, year, isDigitsOnly };
 }
 
-/** @param form `digits` where the box asks for DD/MM/YYYY. @returns `form` for the right date, told in another way */
+/** @param form `digits` if the box asks for DD/MM/YYYY. @returns `form` for the right date in another form */
 export function markDate(text: string, key: TypedDate, form: 'any' | 'digits'): 'right' | 'wrong' | 'form' | null {
   const read = readDate(text);
   if (read === null) return null;
@@ -106,5 +105,5 @@ export function markDate(text: string, key: TypedDate, form: 'any' | 'digits'): 
     read.month === key.month &&
     (read.year === null || key.year === null || read.year === key.year);
   if (!same) return 'wrong';
-  return form === 'digits' && (!read.digitsOnly || read.year === null) ? 'form' : 'right';
+  return form === 'digits' && (!read.isDigitsOnly || read.year === null) ? 'form' : 'right';
 }

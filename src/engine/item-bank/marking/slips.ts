@@ -1,11 +1,9 @@
 import { createRequire } from 'node:module';
 
-/** Slips of spelling and typing: a letter too many, missing, wrong, or two in the wrong order. */
-
 const require = createRequire(import.meta.url);
 let words: Set<string> | null = null;
 
-/** Whether it is a word that people use: the lists of Kevin Atkinson's SCOWL up to size 60, British and American. */
+/** Whether the word is in Kevin Atkinson's SCOWL up to size 60, British or American. */
 export function isEnglishWord(word: string): boolean {
   words ??= new Set(
     ['english', 'british', 'american']
@@ -17,14 +15,13 @@ export function isEnglishWord(word: string): boolean {
 }
 
 /**
- * Whether `typed` is `meant` with a slip of spelling or typing: one letter added, missing, wrong or two in the wrong
- * order (two such slips from eight letters on), in a word of at least four letters that begins alike; and no word of
- * its own.
+ * Whether `typed` is `intended` with a slip: one letter added, missing, wrong or swapped with the next. Words of eight
+ * letters may have two slips. Both begin alike, `intended` has at least four letters, and `typed` is no English word.
  */
-export function isSlipOf(typed: string, meant: string): boolean {
-  if (typed === meant) return true;
-  if (meant.length < 4 || typed.length < 3 || /\d/u.test(typed + meant) || typed[0] !== meant[0]) return false;
-  if (distance(typed, meant) > (meant.length >= 8 ? 2 : 1)) return false;
+export function isSlipOf(typed: string, intended: string): boolean {
+  if (typed === intended) return true;
+  if (intended.length < 4 || typed.length < 3 || /\d/u.test(typed + intended) || typed[0] !== intended[0]) return false;
+  if (distance(typed, intended) > (intended.length >= 8 ? 2 : 1)) return false;
   return !isEnglishWord(typed);
 }
 

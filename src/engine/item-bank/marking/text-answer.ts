@@ -3,8 +3,7 @@ import { addressWords, emailText, phoneDigits } from './contact.ts';
 import { markDate, readDate } from './date.ts';
 import { digitsForWords } from './numbers/number-words.ts';
 import { formulaMatches } from './numbers/formula-answer.ts';
-import { asksForDigits, changing } from './numbers/number-answer.ts';
-import type { Surroundings } from './numbers/number-answer.ts';
+import { asksForDigits, changing, type Surroundings } from './numbers/number-answer.ts';
 import { readQuantity } from './numbers/quantity.ts';
 import { distance, isEnglishWord, isSlipOf } from './slips.ts';
 import { bare, comparable, stemOf, straightQuotes, wordsOf } from './text.ts';
@@ -12,29 +11,29 @@ import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 import lists from './words.json' with { type: 'json' };
 
-/** The question that a typed text answers. */
+/** The question of a typed text. */
 export type Question = Surroundings & {
-  /** A task's form, into which texts are copied as they are. */
+  /** A task's form, into which learners copy texts. */
   isForm: boolean;
-  /** A word of its own, whose letters aren't what is measured. */
+  /** Slips of spelling are forgiven, because the question doesn't measure letters. */
   forgivesSlips: boolean;
-  /** Answers that the question itself names as wrong: none of them is a slip. */
+  /** Wrong answers with a reason in the item. They are never slips. */
   namedWrong: ReadonlySet<string>;
   /** Stems of the words on a task's screen. */
   screenWords: ReadonlySet<string>;
-  /** The sheet that is shown, if there is one. */
+  /** The rows of the sheet that is shown. */
   sheet: readonly (readonly string[])[];
-  /** Stems of the words of the figure that is shown. */
+  /** Stems of the words of the figure. */
   figureWords: ReadonlySet<string>;
 };
 
-/** `form`: right in substance, but not written in the way that the question asks for. */
+/** `form`: right, but not in the form that the question asks for. */
 export type TextVerdict = 'right' | 'wrong' | 'form';
 
-/** Marks a typed text against its key, by the kind of thing that it names; then without what is said around it. */
+/** Marks a typed text by its kind, then without words around the answer. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
   const verdict = markPlainText(text, key, question);
-  // What is copied into a form, such as a password, is all that is typed.
+  // A copied text, such as a password, has no words around it.
   if (verdict !== 'wrong' || (question.isForm && (key.kind ?? 'exact') === 'exact')) return verdict;
   const isNamed = key.kind !== undefined && !['exact', 'formula', 'coordinates'].includes(key.kind);
   const alone = withoutTalk(isNamed ? text.replace(aside, '') : text);
@@ -50,14 +49,12 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
   return verdict;
 }
 
-/**
- * "Depot - a place where buses stay", "shrink is on that page": what the question, or its figure, says of the answer.
- */
+/** The answer without an explanation in words of the question or figure: "Depot - a place where buses stay". */
 function withoutExplanation(text: string, question: Question): string | null {
   const found = /^(\S+(?: \S+){0,2}?)(?: ?[-–—:=] ?| ?\(| (?:is|means) )(.+)$/u.exec(straightQuotes(text).trim());
   if (found === null) return null;
   const [, name, rest] = found as unknown as [string, string, string];
-  // "TA (teaching assistant)": short and in full.
+  // "TA (teaching assistant)": the initials and the full name.
   const words = wordsOf(rest);
   if (words.length > 1 && words.map((word) => word[0]).join('') === name.toLowerCase()) return rest;
   const isExplained =
@@ -68,12 +65,9 @@ function withoutExplanation(text: string, question: Question): string | null {
   return isExplained && !words.some((word) => question.namedWrong.has(word) || denials.has(word)) ? name : null;
 }
 
-/**
- * The number of a page, a section, a meaning: with the words of the list beside it, or those alone, which are asked
- * again.
- */
+/** Marks the number of a list entry, with or without the entry's words. Words alone are asked again. */
 function markNumberOfList(typed: string, key: TextKey, question: Question): TextVerdict {
-  // With the colon beside it, "one:" is not read as a number.
+  // With a colon, "one:" would not be read as a number.
   const text = typed.replace(/(?<=\p{L}):(?=\s)/gu, ' -');
   const words = wordsOf(text);
   const numbers = words.filter((word) => /\d/u.test(word));
@@ -83,7 +77,7 @@ function markNumberOfList(typed: string, key: TextKey, question: Question): Text
   const others = words.filter((word) => !numbers.includes(word));
   if (numbers.length !== 1 || numbers[0] !== key.accept[0]) return 'wrong';
   if (others.every(isBeside)) return 'right';
-  // "Step 1: Take a photo of it": what the passage says there. One word could be a unit.
+  // "Step 1: Take a photo of it": the entry's text. A single word could be a unit.
   const line = /^(\D*)\d+\)? ?(?:[:–—=-]|\. )\s*(\D+)$/u.exec(digitsForWords(comparable(text)));
   if (line === null || !wordsOf(line[1]!).every(isBeside)) return 'wrong';
   const said = wordsOf(line[2]!);
@@ -102,7 +96,7 @@ function markPlainText(text: string, key: TextKey, question: Question): TextVerd
   const verdict = markMeaning(text, key, question);
   if (verdict === 'right' || verdict === 'form' || !namesOneThing(key)) return verdict ?? 'wrong';
   if (verdict === 'wrong' && readsOneWay(key)) return 'wrong';
-  // A date or time ends at its digits; of other kinds a word of the screen could be another answer.
+  // Words of the screen are removed only from dates and times. For other kinds they could be another answer.
   const words = readsOneWay(key) ? question.words.union(question.screenWords) : question.words;
   for (const part of withoutSentence(text, words)) {
     const read = markMeaning(part, key, question);
@@ -111,17 +105,17 @@ function markPlainText(text: string, key: TextKey, question: Question): TextVerd
   return 'wrong';
 }
 
-/** Kinds of which a text either names none, or one that no shorter part of it can be mistaken for. */
+/** Kinds for which a text has at most one reading. */
 function readsOneWay({ kind }: TextKey): boolean {
   return kind === 'time' || kind === 'date';
 }
 
-/** Kinds whose value can be told from the sentence around it: "my order number is TR4471". */
+/** Kinds whose value can be found in a sentence: "my order number is TR4471". */
 function namesOneThing({ kind }: TextKey): boolean {
   return kind !== undefined && !['exact', 'words', 'formula', 'pages'].includes(kind);
 }
 
-/** @returns null where the text can't be read as what the key names */
+/** @returns null if the text can't be read as the key's kind */
 function markMeaning(text: string, key: TextKey, question: Question): TextVerdict | null {
   const same = (compared: (one: string) => string | null): TextVerdict | null => {
     const given = compared(text);
@@ -134,12 +128,12 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
       return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
-      // A calculation is written out: its result counts.
+      // The result of a written calculation counts.
       const result = text.slice(text.lastIndexOf('=') + 1);
-      const told = timeOnItsDay(result, isPastMidnight(at, question.text));
-      if (told === null) return null;
-      const verdict = markTime(told, at, key.clock ?? 'any');
-      return verdict === 'right' && asksForDigits(question.text) && !/\d\d/u.test(told) ? 'form' : verdict;
+      const time = timeOnItsDay(result, isPastMidnight(at, question.text));
+      if (time === null) return null;
+      const verdict = markTime(time, at, key.clock ?? 'any');
+      return verdict === 'right' && asksForDigits(question.text) && !/\d\d/u.test(time) ? 'form' : verdict;
     }
     case 'date':
       return markDate(text, readDate(key.accept[0]!)!, key.date_form ?? 'any');
@@ -171,13 +165,13 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   }
 }
 
-/** "shifts (28 May)": words after a name that explain it. */
+/** "shifts (28 May)": an explanation after a name. */
 const aside = /(?<=\S) ?\((?!.*\b(?:or|not)\b)[^()]*\)\.?$/iu;
 
-/** "Over 12" is another number. */
+/** "Over 12" is not 12. */
 const besideIt = /^(?:it is |about )?(?:over|above|under|below|(?:more|less|fewer) than|at least|nearly|almost) [£\d]/u;
 
-/** "Rosa and Bilal", "Rosa/Bilal": one of the parts is an answer that the question itself names as wrong. */
+/** Whether a part of "Rosa and Bilal" or "Rosa/Bilal" is a known wrong answer. */
 function namesTwo(text: string, { namedWrong }: Question): boolean {
   const parts = comparable(text).split(/[,/&+;]|\b(?:and|or)\b/u);
   return parts.length > 1 && parts.some((part) => namedWrong.has(bare(part, false)));
@@ -186,8 +180,8 @@ function namesTwo(text: string, { namedWrong }: Question): boolean {
 const halfOfDay = /^(?:[ap]\.?m|noon|midday|midnight|morning|afternoon|evening|night)$/u;
 
 /**
- * The text without words of the question, and words without content, before and after what it names; the longest part
- * first, because a word of the question can be part of the answer: "the last day is 14 June".
+ * Parts of the text without words of the question and function words at its ends. The longest part is first, because a
+ * word of the question can be part of the answer: "the last day is 14 June".
  */
 function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Generator<string> {
   const words = text.trim().split(/\s+/u);
@@ -207,7 +201,9 @@ function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Genera
 
 const endsWithStop = /[.!?]$/u;
 
-/** Letter for letter, but for what keyboards add: quotes around the whole, and a stop unless sentences are measured. */
+/**
+ * Compares letter for letter, without quotes around the text, and without a full stop unless sentences are measured.
+ */
 function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
   const keepStops = endsWithStop.test(accepted) && key.ignore_final_stop !== true;
   const isQuoted = /^["'].*["']$/u.test(comparable(accepted));
@@ -219,14 +215,11 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
   if (given === '') return false;
   if (given === form(accepted)) return true;
   if (keepStops) return false;
-  const mended = form(mendedWord(given, sentences, accepted, key) ?? given);
+  const mended = form(correctedWord(given, sentences, accepted, key) ?? given);
   return mended === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
 }
 
-/**
- * "becuase" is because, and "writen" written. The last letter has to be right: it tells forms of a word apart, as in
- * "broked" for broken.
- */
+/** Corrects slips such as "becuase". The last letter has to be right, because it distinguishes forms of a word. */
 function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string>): string {
   const wanted = key.accept.flatMap((accepted) => plainWords(accepted, key));
   return text.replace(/\p{L}+/gu, (word) => {
@@ -238,12 +231,12 @@ function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string
   });
 }
 
-/** Words between a word of the question and what becomes of it: "becuase should be spelled because". */
-const mendingWords = new Set(lists.mending);
+/** Words of corrections: "becuase should be spelled because". */
+const correctionWords = new Set(lists.mending);
 const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
 
-/** "becuase = because", "because, not becuase": what becomes of the word of the question's sentence that is mended. */
-function mendedWord(given: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
+/** The corrected word of "becuase = because" or "because, not becuase". */
+function correctedWord(given: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
   const [mended, ...more] = plainWords(accepted, key);
   if (mended === undefined || more.length > 0 || (key.kind ?? 'exact') !== 'exact') return null;
   const words = given
@@ -251,22 +244,22 @@ function mendedWord(given: string, sentences: readonly string[], accepted: strin
     .map((word) => word.replace(/^["'(]+|["').,;:!?]+$/gu, ''));
   for (const sentence of sentences) {
     const inSentence = plainWords(sentence, key);
-    const content = words.filter((word) => word !== '' && !mendingWords.has(word));
+    const content = words.filter((word) => word !== '' && !correctionWords.has(word));
     const wrong = content.find((word) => word !== mended && inSentence.includes(word));
     if (wrong === undefined) continue;
     const [at, to] = [words.indexOf(wrong), words.lastIndexOf(mended)];
     if (at < 0 || to < 0 || content.some((word) => word !== wrong && word !== mended)) continue;
-    const isDenied = (place: number) => wrongOne.test(`${words.slice(0, place).join(' ')} `);
-    // Side by side, they could be two answers.
-    const isTold =
+    const isDenied = (index: number) => wrongOne.test(`${words.slice(0, index).join(' ')} `);
+    // Without words or signs between them, they could be two answers.
+    const isCorrection =
       words.some((word) => !/^(?:the|a|and|)$/u.test(word) && word !== wrong && word !== mended) ||
       /[:=→>]/u.test(given);
-    if (isTold && !isDenied(to) && (at < to || isDenied(at))) return mended;
+    if (isCorrection && !isDenied(to) && (at < to || isDenied(at))) return mended;
   }
   return null;
 }
 
-/** Words as they stand, without the stops and quotes at their ends; an apostrophe is part of its word. */
+/** The words of a text without stops and quotes at their ends. Apostrophes stay. */
 function plainWords(text: string, key: TextKey): string[] {
   return comparable(text, { case_sensitive: key.case_sensitive ?? false })
     .split(' ')
@@ -274,13 +267,13 @@ function plainWords(text: string, key: TextKey): string[] {
     .filter((word) => word !== '');
 }
 
-/** Whether a text is a part of the question's sentence, or all of it, with the accepted words in their place. */
+/** Whether a text is the question's sentence, or a part of it, with the accepted words in place. */
 function isPartOf(text: string, sentence: string, accepted: string, key: TextKey): boolean {
   const answer = plainWords(accepted, key);
   const words = plainWords(sentence, key);
-  const place = placeFor(answer, words);
-  if (place < 0) return false;
-  const [before, after] = [words.slice(0, place), words.slice(place + 1)];
+  const index = indexFor(answer, words);
+  if (index < 0) return false;
+  const [before, after] = [words.slice(0, index), words.slice(index + 1)];
   const given = plainWords(text, key);
   const rest = given.length - answer.length;
   for (let left = 0; left <= Math.min(rest, before.length); left++) {
@@ -290,8 +283,8 @@ function isPartOf(text: string, sentence: string, accepted: string, key: TextKey
   return false;
 }
 
-/** Where the answer belongs in a sentence: in its gap, or in the place of the word that it mends. */
-function placeFor(answer: readonly string[], words: readonly string[]): number {
+/** The index of the answer in a sentence: its gap, or the word that the answer corrects. */
+function indexFor(answer: readonly string[], words: readonly string[]): number {
   const gap = words.findIndex((word) => /^_{4,}$/u.test(word));
   if (gap >= 0 || answer.length !== 1) return gap;
   const [mended] = answer as [string];
@@ -304,8 +297,8 @@ const functionWords = new Set(lists.function);
 const denials = new Set(lists.denials);
 
 /**
- * The words of an accepted answer, in their order, with slips of spelling forgiven; beside them only words of the
- * question and such as carry no content. What denies it, or names something else as well, is another answer.
+ * Whether the text has the words of an accepted answer in their order, with slips of spelling. Other words must be from
+ * the question or without content. Denials and further names make another answer.
  */
 function sameWords(text: string, accepted: string, key: TextKey, question: Question): boolean {
   const typed = wordsOf(text).map((word) => unitWord(word));
@@ -314,12 +307,12 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   if (!denied && typed.some((word) => denials.has(word))) return false;
   const content = acceptedWords.filter((word) => !functionWords.has(word));
   const wanted = content.length > 0 ? content : acceptedWords;
-  // A word of another accepted answer, such as "ride" of "a smooth ride", says nothing else.
+  // A word of another accepted answer, such as "ride" of "a smooth ride", is no other answer.
   const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
   let next = 0;
   let namesMore = false;
-  // "His friend Rosa", "my mother was indignant": a phrase or sentence that ends in the answer. Lists could name two,
-  // and where words are asked for, the one before has to say nothing.
+  // "His friend Rosa", "my mother was indignant": a phrase that ends with the answer. Lists could name two answers. If
+  // the question asks for words, the word before must have no content.
   const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
   const first = typed.findIndex((word) => sameWord(word, wanted[0]!, asksForWords));
   const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
@@ -336,31 +329,28 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
       continue;
     }
     if (functionWords.has(word) || question.words.has(stemOf(word)) || known.has(word)) continue;
-    // "12 poeple": a slip in a word that says nothing either.
+    // "12 poeple": a slip in a word without content.
     if (known.values().some((one) => isSlipOf(word, one)) || functionWords.values().some((one) => isSlipOf(word, one)))
       continue;
     namesMore = true;
   }
   if (next === wanted.length && !namesMore) return true;
-  // "post office" and "postoffice" are one.
+  // "post office" equals "postoffice".
   const joined = typed.filter((word) => !functionWords.has(word)).join('');
   if (wanted.length > 1 && joined === wanted.join('')) return true;
-  // "£520.00" and "£520", "95min" and "95 minutes" are one amount.
+  // "£520.00" equals "£520", and "95min" equals "95 minutes".
   return sameAmount(text, accepted, question);
 }
 
 const howMuch = /^(?:very|so|quite|rather|really|too|completely|always|often|first|last)$/u;
 
-/** "The passenger's phone" names a phone; "the passenger's speaking" says that the passenger is. */
+/** True for "the passenger's phone", which is a phone. False for "the passenger's speaking". */
 function isOwnerOfAnother(typed: string, wanted: string, following: string | undefined): boolean {
   if (typed !== `${wanted}'s` && typed !== `${wanted}s`) return false;
   return following !== undefined && !functionWords.has(following) && !/^\d|ing$/u.test(following);
 }
 
-/**
- * @param isWordItself whether the word of a text is asked for, and not what it means: "grossed" is another one than
- * "gross".
- */
+/** @param isWordItself whether the question asks for a word of a text, so that "grossed" is not "gross" */
 function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean {
   if (isWordItself && /(?:ed|ing)$/u.test(typed) && !/(?:ed|ing)$/u.test(wanted) && isEnglishWord(typed)) return false;
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;
@@ -370,7 +360,7 @@ function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean
 /** "the second meaning" is meaning 2. */
 const ordinals: Record<string, string> = { first: '1', second: '2', third: '3', fourth: '4', fifth: '5', sixth: '6' };
 
-/** A minuet is a dance, and the commonest slip in the word minute. */
+/** Common slips in units that are other words: a minuet is a dance. */
 const unitWords: Record<string, string> = lists.unit_words;
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
@@ -399,7 +389,7 @@ function webText(text: string): string {
     .replace(/(?<![/.])[/.]+$/u, '');
 }
 
-/** Pages as a set: "2-4", "2, 3, 4", "pages 2 to 4". */
+/** Pages as a sorted list: "2-4", "2, 3, 4", "pages 2 to 4". */
 function pageSet(text: string): string | null {
   const plain = digitsForWords(comparable(text))
     .replace(/^(?:(?:it is|it's|i look|look|see|on|at|from|the) )+/u, '')
@@ -424,7 +414,7 @@ function pageSet(text: string): string | null {
 function coordinates(text: string): string | null {
   const plain = comparable(digitsForWords(text.replace(/\u2212/gu, '-')))
     .replace(/\b(?:minus|negative) (?=\d)|- (?=\d)/gu, '-')
-    // A corner has a letter as its name.
+    // A corner may have a letter as its name.
     .replace(/^[a-z] ?=? ?(?=[([{])/u, '');
   const found = /^[([{]? ?(?:x ?= ?)?([+-]?\d+(?:\.\d+)?) ?[,; ] ?(?:y ?= ?)?([+-]?\d+(?:\.\d+)?) ?[)\]}]?$/u.exec(
     bare(plain, true).replace(/\.$/u, ''),

@@ -1,13 +1,9 @@
 import { digitsForWords } from './numbers/number-words.ts';
 
-/** How texts are compared: what keyboards do by themselves makes no difference, what the question measures does. */
-
 const pictures = /\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*/gu;
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
-/**
- * Unicode NFC without invisible characters, quotes and apostrophes as keyboards without a choice of them write them.
- */
+/** Unicode NFC with straight quotes and apostrophes, without invisible characters. */
 export function straightQuotes(text: string): string {
   return text
     .normalize('NFC')
@@ -17,8 +13,7 @@ export function straightQuotes(text: string): string {
 }
 
 /**
- * Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, case folded unless it
- * counts.
+ * Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, small letters by default.
  */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
   const out = straightQuotes(options.case_sensitive ? text : text.replace(pictures, ''))
@@ -38,8 +33,8 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
 const stops = /(?<![.,;:!])[.,;:!]+$/u;
 
 /**
- * The text without what stands around an answer and isn't part of it: quotes around the whole and stops at its end.
- * @param keepStops where the question measures how a sentence ends
+ * The text without quotes or brackets around it and full stops at its end.
+ * @param keepStops true if the question measures the end of a sentence
  */
 export function bare(text: string, keepStops: boolean): string {
   let out = text.trim();
@@ -50,7 +45,7 @@ export function bare(text: string, keepStops: boolean): string {
   return keepStops ? out : out.replace(stops, '').trim();
 }
 
-/** A word without its commonest endings, so that "goes" and "go", "tins" and "tin" are one. */
+/** A word without its commonest endings, so that "goes" equals "go" and "tins" equals "tin". */
 export function stemOf(word: string): string {
   const plain = word.toLowerCase().replace(/'s?$/u, '');
   const stem = withoutEnding(plain);
@@ -65,14 +60,14 @@ function withoutEnding(plain: string): string {
   return plain.length > 2 && plain.endsWith('s') && !plain.endsWith('ss') ? plain.slice(0, -1) : plain;
 }
 
-/** "No. 7", "no 7", "number 7", "nr 7" and "#7" are 7. In "no one" and "no, 7", the word denies. */
+/** "No. 7", "no 7", "number 7", "nr 7" and "#7" become 7. The "no" of "no one" and "no, 7" stays. */
 export function withoutNumberSign(text: string): string {
   return text.replace(/(?:(?<![\p{L}\d])(?:no\.?|nr\.?|num\.?|number)|[#№]) ?:? ?(?=\d)/giu, '');
 }
 
-/** Words, numbers in digits, without punctuation between them. */
+/** The words of a text without punctuation, with numbers in digits. */
 export function wordsOf(text: string): string[] {
-  // A sign before digits goes first: with the number words in digits "no one" would look like "no. 1".
+  // Signs before digits are removed first, because "no one" becomes "no 1" later.
   const plain = withoutNumberSign(comparable(text).replace(/["()[\]*]/gu, ' '));
   return digitsForWords(plain.replace(/\b(first|second|third|fourth|fifth|sixth|last|right|correct) one\b/gu, '$1'))
     .replace(/\b(?:no\.|number) (?=\d)/gu, '')

@@ -1,12 +1,12 @@
 import { digitsForWords } from './numbers/number-words.ts';
 
-/** A time of day as it was typed. */
-export type TimeOfDay = {
-  /** Minutes after midnight, as far as the text tells: without am or pm, of the half of the day that it shows. */
+/** A typed time of day. */
+type TimeOfDay = {
+  /** Minutes after midnight. Without am or pm, the hour counts as written. */
   minutes: number;
-  /** Whether the text says which half of the day is meant, by words or by the 24-hour clock. */
+  /** The half of the day, by words or by the 24-hour clock; null if the text leaves it open. */
   half: 'am' | 'pm' | 'said_by_clock' | null;
-  /** Whether the hour is written as only the 24-hour clock writes it: 00, 09, 19. */
+  /** The hour is written as only the 24-hour clock writes it: 00, 09, 19. */
   clock24: boolean;
 };
 
@@ -16,7 +16,7 @@ const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
   [/\b(?:p\.? ?m\.?|in the (?:afternoon|evening)|at night|afternoon|evening)(?=$|\W)/gu, 'pm'],
 ];
 
-/** Reads a time: 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock, noon. @returns null if it is none */
+/** Reads a time: 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock, noon. Null for other texts. */
 export function readTime(text: string): TimeOfDay | null {
   if (text.length > 60) return null;
   let rest = ` ${digitsForWords(
@@ -51,7 +51,7 @@ export function readTime(text: string): TimeOfDay | null {
     .trim();
   if (/^(?:12 )?(?:noon|midday)$/u.test(rest)) return { minutes: 720, half: 'said_by_clock', clock24: false };
   if (/^(?:12 )?midnight$/u.test(rest)) return { minutes: 0, half: 'said_by_clock', clock24: false };
-  const told = /^(\d{1,2}) (?:minutes? |mins? )?(past|to) (\d{1,2})$/u.exec(rest);
+  const spoken = /^(\d{1,2}) (?:minutes? |mins? )?(past|to) (\d{1,2})$/u.exec(rest);
   const digits =
     /^(\d{1,2})(?: ?[:.;,h-] ?|\s)(\d{2})(?:[:.]00)?$/u.exec(rest) ??
     /^(\d{1,2})(\d{2})$/u.exec(rest) ??
@@ -59,9 +59,9 @@ export function readTime(text: string): TimeOfDay | null {
   let hour: number;
   let minute: number;
   let padded = false;
-  if (told !== null) {
-    hour = Number(told[3]);
-    minute = told[2] === 'past' ? Number(told[1]) : -Number(told[1]);
+  if (spoken !== null) {
+    hour = Number(spoken[3]);
+    minute = spoken[2] === 'past' ? Number(spoken[1]) : -Number(spoken[1]);
     if (hour < 1 || hour > 12 || Math.abs(minute) > 59) return null;
     if (minute < 0) {
       hour = hour === 1 ? 12 : hour - 1;
@@ -82,32 +82,33 @@ export function readTime(text: string): TimeOfDay | null {
   return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half, clock24: padded && half === 'am' };
 }
 
-/** Words that say on which day a time falls, for questions that begin on one day. */
+/** Words for the day of a time, in questions about two days. */
 const nextDay =
   /[,(]? ?(?:\bon )?(?:\bthe )?(?:\b(?:next|following) day\b|\b(?:next|following)(?= morning\b)|\bday after\b|\btomorrow\b|\+ ?1(?: day)?\b)[).]?/iu;
 const sameDay = /[,(]? ?(?:\bon )?\b(?:the same|that same) day\b[).]?/iu;
 
 /**
- * The text without the words that say on which day it is. @returns null where that is another day than the answer's
- * @param isNextDay whether the answer's time is past midnight
+ * Removes the words for the day.
+ * @param isNextDay whether the right time is after midnight
+ * @returns null if the words name the wrong day
  */
 export function timeOnItsDay(text: string, isNextDay: boolean): string | null {
   const [said, other] = isNextDay ? [nextDay, sameDay] : [sameDay, nextDay];
   return other.test(text) ? null : text.replace(said, ' ');
 }
 
-/** Whether a question that names a later time first, such as a departure at 22:50, ends after midnight. */
+/** Whether the first time in the question, such as a departure at 22:50, is later than the answer. */
 export function isPastMidnight(answer: TimeOfDay, question: string): boolean {
   const named = /\b\d{1,2}[:.]\d{2}(?: ?[ap]\.?m\b)?/iu.exec(question)?.[0];
   const from = named === undefined ? null : readTime(named);
   return from !== null && from.minutes > answer.minutes;
 }
 
-export type ClockWanted = 'any' | '12' | '24';
+type ClockWanted = 'any' | '12' | '24';
 
 /**
- * Marks a time. @param wanted `12`: am or pm is what is measured, `24`: the 24-hour clock is
- * @returns `form` where it is the right time, but not told in the way that was asked for
+ * @param wanted `12`: am or pm is measured; `24`: the 24-hour clock is measured
+ * @returns `form` for the right time in another form
  */
 export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'right' | 'wrong' | 'form' | null {
   const read = readTime(text);
@@ -121,9 +122,9 @@ export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'ri
   }
   if (wanted === '24') {
     if (!same) return 'wrong';
-    // From 10:00 to 12:59 both clocks write the same digits.
+    // From 10:00 to 12:59 both clocks have the same digits.
     return read.clock24 || (read.half === null && keyMinutes >= 600) ? 'right' : 'form';
   }
-  // A question that names no half of the day leaves both open.
+  // Without a half of the day in the question, both halves are right.
   return same || ((read.half === null || key.half === null) && sameFace) ? 'right' : 'wrong';
 }

@@ -1,7 +1,6 @@
 /**
- * Characters that another keyboard, an input method, a phone's correction or a paste puts where a British keyboard has
- * one of its own: they look the same, and no question measures which of them was sent. What has a meaning of its own
- * stays: fractions and powers in one character, dashes longer than a hyphen, quotes.
+ * Characters that look like those of a British keyboard, from other keyboards, phones or pasted text. No question
+ * measures them. Characters with a meaning of their own stay: fractions, powers, dashes and quotes.
  */
 const written: readonly [RegExp, string][] = [
   [/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''],
@@ -14,12 +13,12 @@ const written: readonly [RegExp, string][] = [
   [/\s+/gu, ' '],
 ];
 
-/** Full-width characters, ligatures, and the letters and digits of mathematics. */
+/** Full-width characters, ligatures, and mathematical letters and digits. */
 const compatible = /[\uff01-\uff5e\ufb00-\ufb06\u{1d400}-\u{1d7ff}]/gu;
 
 const digit = /^\p{Nd}$/u;
 
-/** A digit of any script as one of ours: from nought to nine they stand in a row, which may follow another such row. */
+/** The ASCII digit of a digit in any script. Unicode has the ten digits of a script in a row. */
 function digitOf(character: string): string {
   const code = character.codePointAt(0)!;
   let zero = code;
@@ -27,7 +26,7 @@ function digitOf(character: string): string {
   return String((code - zero) % 10);
 }
 
-/** What a learner typed, in the characters that every reader of answers knows. */
+/** A typed text in the characters of a British keyboard. */
 export function typedText(text: string): string {
   if (/^[ -~]*$/.test(text) && !text.includes('  ')) return text.trim();
   const plain = text

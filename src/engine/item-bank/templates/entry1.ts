@@ -1,5 +1,4 @@
-import type { Draw } from './question.ts';
-import { several, whole } from './question.ts';
+import { type Draw, several, whole } from './question.ts';
 import lists from './lists.json' with { type: 'json' };
 
 export const entry1: Record<string, Draw> = {

@@ -1,6 +1,5 @@
 import { pick } from '../../../platform/crypto/random.ts';
-import type { Draw } from './question.ts';
-import { several, whole } from './question.ts';
+import { type Draw, several, whole } from './question.ts';
 
 export const entry2: Record<string, Draw> = {
   e2_add_carry: (random) => {

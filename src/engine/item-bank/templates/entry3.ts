@@ -1,7 +1,6 @@
 import { pick } from '../../../platform/crypto/random.ts';
 import lists from './lists.json' with { type: 'json' };
-import type { Draw } from './question.ts';
-import { poundsValue, whole } from './question.ts';
+import { type Draw, poundsValue, whole } from './question.ts';
 
 const smallerFromLarger = (a: number, b: number): number =>
   [100, 10, 1].reduce(

@@ -1,6 +1,5 @@
 import { pick } from '../../../platform/crypto/random.ts';
-import type { Draw } from './question.ts';
-import { decimal, several, simplest, sum, whole } from './question.ts';
+import { decimal, type Draw, several, simplest, sum, whole } from './question.ts';
 import lists from './lists.json' with { type: 'json' };
 
 export const level1: Record<string, Draw> = {

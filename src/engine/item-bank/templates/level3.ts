@@ -1,7 +1,6 @@
 import { pick } from '../../../platform/crypto/random.ts';
 import lists from './lists.json' with { type: 'json' };
-import type { Draw } from './question.ts';
-import { decimal, poundsValue, simplest, sum, whole } from './question.ts';
+import { decimal, type Draw, poundsValue, simplest, sum, whole } from './question.ts';
 
 /** True unless rounding at `places` is a close call, so that a late or an early rounding gives the same answer. */
 function clearRounding(value: number, places: number): boolean {

@@ -1,5 +1,4 @@
-import { pick } from '../../../platform/crypto/random.ts';
-import type { Random } from '../../../platform/crypto/random.ts';
+import { pick, type Random } from '../../../platform/crypto/random.ts';
 import { difference, fractionOf } from '../number.ts';
 import type { Figure, NumericKey, RenderedItem } from '../schema.ts';
 import lists from './lists.json' with { type: 'json' };

@@ -1,13 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { LearnerName } from '../../../records/learners/learners.ts';
 import type { App } from '../../../platform/app.ts';
-import type { Within } from '../invite.ts';
-import type { ErasureGuard } from '../../../records/learners/erasure-guard.ts';
-import { openErasureGuard } from '../../../records/learners/erasure-guard.ts';
+import { type ErasureGuard, openErasureGuard } from '../../../records/learners/erasure-guard.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
-import { foresee, findInvisible } from '../invite.ts';
-import type { Doubt, ReadyRow, RowContext, RowFault } from './row.ts';
-import { readRow } from './row.ts';
+import { findInvisible, foresee, type Within } from '../invite.ts';
+import { type Doubt, readRow, type ReadyRow, type RowContext, type RowFault } from './row.ts';
 import type { Cells, TableRow } from './table.ts';
 
 /** Rows that are ready, or have faults. */

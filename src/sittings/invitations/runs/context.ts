@@ -1,5 +1,4 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { statement, type Tx } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { Organisation } from '../../../organisations/organisations.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';

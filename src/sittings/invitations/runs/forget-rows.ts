@@ -1,11 +1,8 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { statement, type Tx } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import type { ErasedLearners } from '../../../records/learners/erased.ts';
-import { findErasedSince, isSame } from '../../../records/learners/erased.ts';
+import { type ErasedLearners, findErasedSince, isSame } from '../../../records/learners/erased.ts';
 import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/validation/personal-data.ts';
-import type { Check, Checked } from './check.ts';
-import { countFaulty } from './check.ts';
+import { type Check, type Checked, countFaulty } from './check.ts';
 
 /** SQL: whether a row has a valid reference that is not the name. */
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;

@@ -1,7 +1,5 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
+import { statement, type Tx } from '../../../platform/db/database.ts';
+import { isVisibleLearner, type Visibility } from '../../../organisations/groups/visibility.ts';
 import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
 
 /** A learner with the same name as a new learner. */

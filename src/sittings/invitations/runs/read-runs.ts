@@ -1,5 +1,4 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { statement, type Tx } from '../../../platform/db/database.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import type { JobRow } from '../../../feed/jobs/jobs.ts';
 import type { ReadyRow, RowFault } from './row.ts';

@@ -4,11 +4,9 @@ import { clientGroupTypes, teamType } from '../../../organisations/groups/types.
 import { damageOf, isErrorValue, nameFault } from '../../../platform/validation/person-name.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isNameOf, isOpaqueRef, isStorableText } from '../../../platform/validation/personal-data.ts';
-import type { Subject } from '../../../engine/scoring/levels.ts';
-import { subjects as allSubjects } from '../../../engine/scoring/levels.ts';
+import { type Subject, subjects as allSubjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import type { Purpose } from '../invitations.ts';
-import { purposes } from '../invitations.ts';
+import { type Purpose, purposes } from '../invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';
 
 /** A row without faults of its own: the learner and the invitation. */

@@ -1,5 +1,4 @@
-import type { TextLine } from '../../../platform/formats/csv.ts';
-import { cellText, csvRecords, namesDelimiter } from '../../../platform/formats/csv.ts';
+import { cellText, csvRecords, namesDelimiter, type TextLine } from '../../../platform/formats/csv.ts';
 import { byteLines, lineDecoder, recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import headingWords from './headings.json' with { type: 'json' };

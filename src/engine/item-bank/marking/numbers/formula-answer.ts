@@ -1,9 +1,7 @@
 import { pick, seededRandom } from '../../../../platform/crypto/random.ts';
 import { whole } from '../../templates/question.ts';
-import type { Cell, Sheet } from './formula-value.ts';
-import { NoValue, valueOf } from './formula-value.ts';
-import type { Formula } from './formula.ts';
-import { cellNamed, partsOf, readFormula } from './formula.ts';
+import { type Cell, NoValue, type Sheet, valueOf } from './formula-value.ts';
+import { cellNamed, type Formula, partsOf, readFormula } from './formula.ts';
 
 /** What a key says about a formula apart from its text. */
 type FormulaWanted = {

@@ -1,11 +1,11 @@
 import type { Formula, Reference } from './formula.ts';
 
-/** What a cell holds: a number, a text, a truth value, or nothing. */
+/** Null is an empty cell. */
 export type Cell = number | string | boolean | null;
 type Block = Cell[][];
 type Value = Cell | Block;
 
-/** The formula has no value, as where a spreadsheet shows an error. */
+/** The formula has no value. A spreadsheet would show an error. */
 export class NoValue extends Error {}
 
 export type Sheet = (column: number, row: number) => Cell;
@@ -13,8 +13,8 @@ export type Sheet = (column: number, row: number) => Cell;
 const maxCells = 2000;
 
 /**
- * The value of a formula on a sheet. @param moved how far the formula was copied, in columns and rows: references that
- * are not fixed move along
+ * The value of a formula on a sheet.
+ * @param moved how far the formula was copied, in columns and rows. References that are not fixed move with it.
  * @throws NoValue
  */
 export function valueOf(formula: Formula, sheet: Sheet, moved: { columns: number; rows: number }): Cell {
@@ -78,7 +78,7 @@ function calculate(sign: string, left: Cell, right: Cell): Cell {
   return value;
 }
 
-/** The condition of SUMIF and its like: 40, ">=40", "North", "=Paid". */
+/** The condition of functions such as SUMIF: 40, ">=40", "North", "=Paid". */
 function condition(cell: Cell): (of: Cell) => boolean {
   const text = textOf(cell);
   const [, sign = '=', rest = text] = /^(<>|<=|>=|=|<|>)?([^]*)$/u.exec(text)!;
@@ -140,7 +140,7 @@ class Evaluation {
   }
 
   #call(name: string, given: (Formula | null)[]): Value {
-    // These don't ask for what they don't need.
+    // These functions evaluate only the values that they need.
     if (name === 'IF') {
       if (given.length < 2 || given.length > 3) throw new NoValue('IF');
       return truthOf(cellOf(this.value(given[0]!)))
@@ -169,7 +169,7 @@ class Evaluation {
   }
 }
 
-/** Applies a calculation cell by cell where one of its values is a block. */
+/** Applies a calculation cell by cell if one of its values is a block. */
 function eachOf(values: Value[], calculation: (cells: Cell[]) => Cell): Value {
   const blocks = values.filter(Array.isArray) as Block[];
   if (blocks.length === 0) return calculation(values as Cell[]);
@@ -181,7 +181,7 @@ function eachOf(values: Value[], calculation: (cells: Cell[]) => Cell): Value {
   );
 }
 
-/** The numbers among the values: those in cells that hold numbers, and those that were given themselves. */
+/** The numbers among the values. Texts in cells are left out; texts in the formula must be numbers. */
 function numbers(values: Value[], given?: (Formula | null)[]): number[] {
   return values.flatMap((value, i) => {
     if (Array.isArray(value) || given?.[i]?.kind === 'cell')
@@ -204,7 +204,7 @@ function nth(values: Value[], order: (a: number, b: number) => number): number {
   return found;
 }
 
-/** The cells for which every pair of block and condition holds. */
+/** Whether each cell meets the conditions of all pairs of block and condition. */
 function matching(pairs: Value[]): boolean[] {
   if (pairs.length === 0 || pairs.length % 2 !== 0) throw new NoValue('a condition is missing');
   const lists: boolean[][] = [];

@@ -1,49 +1,43 @@
-import type { Fraction } from '../../number.ts';
-import { atMost, difference, fractionOf } from '../../number.ts';
+import { atMost, difference, type Fraction, fractionOf } from '../../number.ts';
 import type { NumericKey } from '../../schema.ts';
-import type { Quantity } from './quantity.ts';
-import { readQuantity } from './quantity.ts';
+import { type Quantity, readQuantity } from './quantity.ts';
 import { digitsForOrdinals, digitsForWords } from './number-words.ts';
 import { withoutTalk } from '../talk.ts';
 import { isEnglishWord } from '../slips.ts';
 import { stemOf, wordsOf } from '../text.ts';
 import { markTime, readTime } from '../time.ts';
-import type { Unit } from './units.ts';
-import { plainUnit, unitNamed } from './units.ts';
+import { plainUnit, type Unit, unitNamed } from './units.ts';
 import words from '../words.json' with { type: 'json' };
 
-/** What stands around the box: its prefix and suffix, and the words of the question and of its label. */
+/** The context of a box: its prefix and suffix, and the words of the question and of the label. */
 export type Surroundings = {
   beside: readonly string[];
   /** Stems of the words of the question. */
   words: ReadonlySet<string>;
   text: string;
-  /**
-   * The question's paragraphs that have a gap, or words in bold that are to be replaced, as `____`; and its quoted
-   * ones.
-   */
+  /** Paragraphs with a gap, and quotations with bold words to replace. Both have `____` at that place. */
   sentences: readonly string[];
 };
 
-/** Words that may stand beside any number without changing what it says. */
+/** Words beside a number that don't change it. */
 const fillers = new Set(words.beside_number);
 
-/** Whether digits are what is asked for, so that words only repeat the question. */
+/** Whether the question asks for digits, so that a number in words only repeats the question. */
 export const asksForDigits = (question: string): boolean => /\bin digits\b/u.test(question);
 
 type NumberVerdict = 'right' | 'wrong' | 'unreadable';
 
-/** Marks a typed number, then without what is said around it; `unreadable` where it can't be told which is meant. */
+/** Marks a typed number, then the number without words around it. `unreadable`: the text leaves the number open. */
 export function markNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
-  // "> 9" says where a number lies.
+  // "> 9" is a range.
   if (/^\s*[<>]\s*\d/u.test(text)) return 'unreadable';
   const verdict = markPlainNumber(text, key, around);
   if (verdict === 'unreadable' && !asksForDigits(around.text)) {
-    // "Two dozen" and "the eleventh", where they are right.
+    // "Two dozen" and "the eleventh" count only if they are right.
     const counted = inDozens(isWritten(around.text) ? text : digitsForOrdinals(text));
     if (counted !== text && markPlainNumber(counted, key, around) === 'right') return 'right';
   }
-  // "£228 (£12 off)": an amount in brackets that says what it is of. It may make nothing wrong that was asked again.
+  // "£228 (£12 off)": the amount in brackets explains the other. It must not turn `unreadable` into `wrong`.
   const main = withoutSideAmount(text);
   if (verdict === 'unreadable' && main !== null && markPlainNumber(main, key, around) === 'right') return 'right';
   const alone = withoutTalk(text);
@@ -51,8 +45,8 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
 }
 
 /**
- * The text without an amount, with words of its own, in brackets at its end.
- * @returns null where there is none, or its words could put it in the answer's place
+ * Removes an amount with words, in brackets, from the end.
+ * @returns null if there is none, or its words could make it the answer
  */
 function withoutSideAmount(text: string): string | null {
   const found = /^([^()\d]*\d[^()]*?) ?\(([^()\d]*\d[^()]*)\)[.!]?$/u.exec(text.trim());
@@ -62,7 +56,7 @@ function withoutSideAmount(text: string): string | null {
   return words.length > 0 && words.every(isPlain) ? found[1]! : null;
 }
 
-/** Words that add to what stands before them, or put another in its place. */
+/** Words that add to the number before them, or replace it. */
 const weighing = new Set(words.weighing);
 
 const isWritten = (question: string): boolean => /\bwrite (?:the|its|a) number\b/iu.test(question);
@@ -98,7 +92,7 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
       !around.words.has(stemOf(word)) &&
       (asksForUnit || !saysNothingOfNumber(word, around.text)),
   );
-  // "34 patients", where the question has no word for what is counted.
+  // "34 patients", if the question has no word for the things that are counted.
   const isCounted = keyUnit === null && read.unit === null && strange.length === 1 && isCountedThing(strange[0]!, text);
   if (strange.length > 0 && !isCounted) return 'unreadable';
   if (read.others.some((unit) => unit !== keyUnit && !isMentioned(unit, around.text))) return 'unreadable';
@@ -108,12 +102,12 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
   return near(value, key) && formRight(read, key, around.text) && unitRight ? 'right' : 'wrong';
 }
 
-/** Words beside a number that make another one of it, or leave it open. */
+/** Words beside a number that change it or leave it open. */
 export const changing = new Set(words.changing_number);
 
 /**
- * "£20 for visitors", "the phone 58": other English words say of what the number is, and "APR" shortens the question's
- * words.
+ * Whether a word only explains the number, as in "£20 for visitors" and "the phone 58", or shortens words of the
+ * question.
  */
 function saysNothingOfNumber(word: string, question: string): boolean {
   if (changing.has(word)) return false;
@@ -126,11 +120,11 @@ function saysNothingOfNumber(word: string, question: string): boolean {
 
 const thousandPounds = unitNamed('£thousand')!;
 
-/** Words for how many, not of what. */
+/** Words for quantities, not for things. */
 const scales =
   /^(?:dozens|hundreds|thousands|millions|billions|tens|pairs|halves|thirds|quarters|fifths|tenths|times)$/u;
 
-/** A plural at the end of the answer. */
+/** True for a plural at the end of the answer. */
 function isCountedThing(word: string, text: string): boolean {
   const isLast = text
     .toLowerCase()
@@ -140,7 +134,7 @@ function isCountedThing(word: string, text: string): boolean {
   return isLast && /^[a-z]{3,}s$/u.test(word) && !scales.test(word) && isEnglishWord(word);
 }
 
-/** What fills the gap, where the whole line is written out: "4 + 7 = 11". */
+/** The answer in the gap if the learner wrote the full line: "4 + 7 = 11". */
 function gapFilled(text: string, sentences: readonly string[]): string | null {
   const bareSigns = (line: string) => line.replace(/[×x*]/gu, 'x').replace(/[\s.]/gu, '').toLowerCase();
   for (const sentence of sentences) {
@@ -149,7 +143,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
     const [before, after] = line.split(/_{4,}/u).map(bareSigns) as [string, string];
     const given = bareSigns(text);
     if (given.length <= before.length + after.length) continue;
-    // "15, 24, 33, 42": a row of numbers has some on both sides of its gap.
+    // A row such as "15, 24, 33, 42" needs numbers on both sides of its gap.
     if (!line.includes('=') && (!/\d/u.test(before) || !/\d/u.test(after))) continue;
     if (given.startsWith(before) && given.endsWith(after))
       return given.slice(before.length, given.length - after.length);
@@ -157,7 +151,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
   return null;
 }
 
-/** A full hour of the afternoon or morning, beside a box that ends in "o'clock". */
+/** Marks a full hour, if the box has "o'clock" after it. */
 function markHour(text: string, key: NumericKey): NumberVerdict {
   const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
   const verdict = markTime(text, readTime(`${key.value} ${half}`)!, 'any');
@@ -165,10 +159,10 @@ function markHour(text: string, key: NumericKey): NumberVerdict {
   return verdict === 'right' ? 'right' : 'wrong';
 }
 
-/** "£207.5k" and "34 thousand pounds", where the box counts in thousands. */
+/** "£207.5k" and "34 thousand pounds", if the box counts in thousands. */
 const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|thousands?)\b/giu, '');
 
-/** What one amount is for: "£600 a week", "286 per year", "£600 for the week". */
+/** The period of an amount: "£600 a week", "286 per year", "£600 for the week". */
 const period =
   /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
 /** "£1250pm", "£286pa", "£600 pw". */
@@ -182,23 +176,20 @@ const adverbs: Record<string, RegExp> = {
   year: /\b(?:yearly|annual(?:ly)?)\b/iu,
 };
 
-/**
- * "£138 over 12 months": words of the question after the amount, with numbers of their own; and the time that an amount
- * of the question is for.
- */
+/** Removes the period of an amount, and words of the question with numbers after it: "£138 over 12 months". */
 function withoutTail(text: string, around: Surroundings): string {
   const one = period.exec(text) ?? periodByLetters.exec(text);
   if (one !== null) {
     const said = (one[1] ?? 'm').toLowerCase();
     const name = periodLetters[said] ?? said;
     const isNamed = around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true;
-    // Where the question names no time, there is none to be mistaken for it.
+    // If the question names no period, a period in the answer can't be confused with another.
     const isOther = Object.keys(adverbs).some(
       (other) => around.words.has(stemOf(other)) || adverbs[other]!.test(around.text),
     );
     if (isNamed || !isOther || (name === 'year' && /\b12 months\b/u.test(around.text))) return text.slice(0, one.index);
   }
-  // "7.1/10", "140 out of 1,100": of how many, where no share is asked for.
+  // "7.1/10", "140 out of 1,100": the total, if the question asks for no share.
   const share = /(?<=\d) (?:out )?of (?:the |all )?[\d,]+$|(?<=\d\.\d+) ?\/ ?\d+$/iu.exec(text);
   if (share !== null) return text.slice(0, share.index);
   const tail = /\s(?:over|for|after|within|in|at|on|from|with)\s.*$/iu.exec(text);
@@ -217,9 +208,7 @@ function near(value: Fraction, key: NumericKey): boolean {
   return atMost(difference(value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
 }
 
-/**
- * The typed value in the unit of the key; `other` where it measures something else, `strange` where that can't be told.
- */
+/** The typed value in the unit of the key. `other`: another dimension. `strange`: the unit can't be compared. */
 function inUnitOf(
   read: Quantity,
   key: NumericKey,
@@ -228,11 +217,11 @@ function inUnitOf(
 ): Fraction | 'other' | 'strange' {
   const { value, unit } = read;
   if (unit === null) {
-    // "207,500" where the box counts in thousands.
+    // "207,500", if the box counts in thousands.
     const scaled = { n: value.n, d: value.d * 1000n };
     return keyUnit === thousandPounds && near(scaled, key) ? scaled : value;
   }
-  // Beside "thousand pounds" the sign belongs to the number as it stands, or to the whole amount.
+  // Beside "thousand pounds", the sign may belong to the number or to the full amount.
   if (keyUnit === thousandPounds && unit === unitNamed('£') && near(value, key)) return value;
   if (keyUnit === null) {
     const share = fractionOf(key.value);
@@ -241,7 +230,7 @@ function inUnitOf(
   }
   if (unit.dimension === 'angle' && /^(?:temperature|fahrenheit)$/u.test(keyUnit.dimension)) return value;
   if (unit.dimension !== keyUnit.dimension) return 'other';
-  // Where the question names the unit, changing to it is part of the answer; pounds and pence are one habit of writing.
+  // If the question names the unit, the conversion is part of the answer. Pounds and pence are an exception.
   if (unit !== keyUnit && unit.dimension !== 'money' && isAskedFor(keyUnit, around.text)) return 'other';
   return { n: value.n * unit.factor.n * keyUnit.factor.d, d: value.d * unit.factor.d * keyUnit.factor.n };
 }
@@ -258,7 +247,7 @@ function unitsAfter(lead: RegExp, text: string): Unit[] {
 const isAskedFor = (unit: Unit, text: string): boolean =>
   unitsAfter(/\b(?:in|how many) (\S+(?: \S+){0,3})/gu, text).includes(unit);
 
-/** Where the key has no unit: the one sign that the question ends with, as in "What is 25 °C in °F?". */
+/** For keys without a unit: the last sign in the question, as in "What is 25 °C in °F?". */
 const unitAskedFor = (text: string): Unit | null => unitsAfter(/\bin ([^\s\d]*[/°][^\s\d]*)/gu, text).at(-1) ?? null;
 
 function isMentioned(unit: Unit, text: string): boolean {
@@ -271,10 +260,10 @@ function isMentioned(unit: Unit, text: string): boolean {
 function formRight(read: Quantity, key: NumericKey, text: string): boolean {
   const isFraction = read.form === 'fraction' || read.form === 'mixed';
   if (key.decimals !== undefined && read.places > key.decimals) return false;
-  // Where rounding is all that is asked, the nought that it leaves is part of it: 17.40 to two decimal places.
+  // If the question asks only for rounding, a final 0 is part of the answer: 17.40 to two decimal places.
   if (key.decimals !== undefined && key.tolerance === undefined && /\.\d*0$/u.test(key.value))
     if (read.unit === null && read.places < key.decimals) return false;
-  // Another unit would be a way round a decimal: half a metre is 50 cm.
+  // Another unit would avoid the decimal: half a metre is 50 cm.
   if (/\b(?:as a decimal|exact decimal)\b/iu.test(text) && key.value.includes('.')) return read.form === 'decimal';
   switch (key.form ?? 'any') {
     case 'fraction_simplest':

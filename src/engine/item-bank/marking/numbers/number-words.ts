@@ -11,7 +11,7 @@ const tens: Record<string, number> = Object.fromEntries(
 );
 const names = [...Object.keys(small), ...Object.keys(tens), 'hundred', 'thousand'];
 const misspelt: Record<string, string> = { fiveteen: 'fifteen' };
-/** "therteen" is thirteen, wherever a number may stand. */
+/** Cached corrections, such as "therteen" to "thirteen". */
 const mended = new Map<string, string>();
 function withoutSlip(word: string): string {
   let out = mended.get(word);
@@ -27,7 +27,7 @@ const isSmall = (word: string) => Object.hasOwn(small, word);
 const isTens = (word: string) => Object.hasOwn(tens, word);
 const isNumber = (word: string) => isSmall(word) || isTens(word);
 
-/** Reads the number words that begin at `at`: "one hundred and five", "twenty one". @returns null if there are none */
+/** Reads number words from `at`: "one hundred and five", "twenty one". Null for other words. */
 function readAt(words: readonly string[], at: number): { value: number; end: number } | null {
   const word = (i: number) => withoutSlip(words[i] ?? '');
   if (!isNumber(word(at)) && !(/^an?$/u.test(word(at)) && /^(hundred|thousand)$/u.test(word(at + 1)))) return null;
@@ -65,7 +65,7 @@ function readAt(words: readonly string[], at: number): { value: number; end: num
 export const ordinals: readonly string[] = lists.ordinals;
 const ordinal = new RegExp(`\\bthe (${ordinals.join('|')})\\b(?! of\\b)`, 'giu');
 
-/** "The eleventh" is 11; "a third" is a part. */
+/** "The eleventh" becomes 11. "A third" stays, because it is a part. */
 export const digitsForOrdinals = (text: string): string =>
   text.replace(ordinal, (_all, word: string) => String(ordinals.indexOf(word.toLowerCase()) + 1));
 
@@ -108,7 +108,7 @@ export function digitsForWords(text: string): string {
     .replace(/\b(\d+) and (?=\d+ ?\/ ?\d)/giu, '$1 ');
 }
 
-/** The bottom of a fraction by its name: of one part, and of several. */
+/** Denominators by name, singular and plural. */
 const one: Record<string, number> = lists.fractions;
 const several: Record<string, number> = Object.fromEntries(
   Object.entries(one).map(([name, n]) => [n === 2 ? 'halves' : `${name}s`, n]),

@@ -1,21 +1,19 @@
-import type { Fraction } from '../../number.ts';
-import { plainSigns, readPlain } from '../../number.ts';
+import { type Fraction, plainSigns, readPlain } from '../../number.ts';
 import { digitsForWords } from './number-words.ts';
-import type { Unit } from './units.ts';
-import { unitNamed } from './units.ts';
+import { type Unit, unitNamed } from './units.ts';
 
-/** A quantity as it was typed: "£3.65p", "2 hours 30 minutes", "about seven tins". */
+/** A typed quantity: "£3.65p", "2 hours 30 minutes", "about seven tins". */
 export type Quantity = {
-  /** The number, in the first unit named; of several parts, their sum in the unit of the first. */
+  /** The number in the first unit. Several parts are added in the unit of the first. */
   value: Fraction;
   form: 'whole' | 'decimal' | 'fraction' | 'mixed' | 'several';
   lowestTerms: boolean;
-  /** Decimal places as typed; 0 for whole numbers and fractions. */
+  /** Typed decimal places; 0 for whole numbers and fractions. */
   places: number;
   unit: Unit | null;
-  /** Further units beside the number, as the hour of "£12 an hour". */
+  /** Further units, such as the hour of "£12 an hour". */
   others: Unit[];
-  /** Words beside the number that name no unit, in small letters. */
+  /** Other words in small letters. */
   words: string[];
 };
 
@@ -25,36 +23,30 @@ const pence = unitNamed('p');
 const hours = unitNamed('h');
 const minutes = unitNamed('min');
 const metres = unitNamed('m');
-/**
- * "At least 3", "10 or more", "5 days max", "about 30-ish": how far it goes on, where the question asks for the least
- * or most.
- */
+/** "At least 3", "10 or more", "5 days max", "about 30-ish": words of a limit around the number. */
 const bounds =
   /^(?:at (?:least|most)|up to|no (?:more|less|fewer) than|not more than|max(?:imum)?|min(?:imum)?|a (?:max(?:imum)?|min(?:imum)?) of) (?=[£$€+-]?\w)|(?<=\S),? (?:or (?:so|more|less|fewer|over|above|under|below)|and (?:over|above|up)|(?:at )?(?:max(?:imum)?|min(?:imum)?|the (?:most|least)|most|least))[.!]?$|(?<=\d)(?:\+|[- ]?ish)$/u;
 const number =
   /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
 
-/** "8 and 5 makes 13", "7.5, so 8": what comes before the result, with numbers of its own. */
+/** "8 and 5 makes 13", "7.5, so 8": the calculation before the result. */
 const result =
   /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|shows?|holds?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
 
 type Part =
   | { kind: 'number'; text: string }
-  /** A sign of money stands before its number. */
+  /** A sign of money precedes its number. */
   | { kind: 'unit'; unit: Unit; isSign: boolean }
   | { kind: 'word'; text: string };
 
-/**
- * Reads a typed quantity, whatever stands around it. @returns null where there is no number, or more than one that
- * don't make one quantity ("7 or 8", "3,5")
- */
+/** Reads a typed quantity. Null if there is no number, or several that don't make one quantity ("7 or 8", "3,5"). */
 export function readQuantity(text: string): Quantity | null {
   if (text.length > longest) return null;
-  // Phones have the sign of an ordinal where others have that of a degree.
+  // Phones type the sign of an ordinal for that of a degree.
   let plain = plainSigns(text.replace(/(?<=\d ?)[º˚]/gu, '°'))
     .toLowerCase()
     .trim()
-    // "about 7", as signs; "34 (m2)"; a point in the middle of the line, as on price tags; "seven (7)" says it twice.
+    // Signs for "about 7"; "34 (m2)"; the raised point of price tags; "seven (7)".
     .replace(/^[~≈∼]+ ?/u, '')
     .replace(/(?<=\d)[·∙•](?=\d)/gu, '.')
     .replace(/(?<=^|[\s£$€+-])\.(?=\d)/gu, '0.')
@@ -62,18 +54,18 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/^([a-z -]+) ?\((\d+)\)$/u, (all, word: string, digits: string) =>
       digitsForWords(word.trim()) === digits ? digits : all,
     )
-    // "2 (Ana and Cy)", "16 (4 × 4)": words that explain the number, or how it was found.
+    // "2 (Ana and Cy)", "16 (4 × 4)": an explanation or a calculation in brackets.
     .replace(
       /(?<=\S) ?\((?:[^()\d]*|[^()\d]*\d[^()+×x*÷=-]*[+×x*÷=-][^()]*|(?:to )?\d ?(?:d\.?p\.?|s\.?f\.?|decimal places?))\)\.?$/u,
       '',
     )
     .replace(bounds, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
-    // Keyboards put spaces around a point, as at the end of a sentence.
+    // Phones add spaces around a point, as after a sentence.
     .replace(/(?<=\d) ?\. (?=\d)|(?<=\d) \.(?=\d)/gu, '.')
     .replace(/\bppl\b/gu, 'people')
     .trim();
-  // A calculation is written out: its result counts.
+  // The result of a written calculation counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
   plain = digitsForWords(
     plain
@@ -85,7 +77,7 @@ export function readQuantity(text: string): Quantity | null {
       .replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
   )
     .replace(/^(\d+) \1$/u, (all, once: string) => (/[a-z]/u.test(plain) ? once : all))
-    // "£4-65" and "£4:65", as on cheques and tills.
+    // "£4-65" and "£4:65", as on cheques and receipts.
     .replace(/^(£ ?\d+)[-:](?=\d\d$)/u, '$1.')
     .replace(/(?<![\d.,])(\d{1,6})(?:\.(\d{1,3}))? ?k(?![a-z/])/gu, (_all, whole: string, part = '') =>
       String(Number(`${whole}.${part || 0}`) * 1000),
@@ -108,7 +100,7 @@ export function readQuantity(text: string): Quantity | null {
   return parts === null ? null : (quantityOf(parts) ?? saidTwice(plain));
 }
 
-/** "2/6 or 1/3": the same number twice, so that the last one counts. */
+/** "2/6 or 1/3": the number twice, so the last counts. */
 function saidTwice(plain: string): Quantity | null {
   const [first, second, ...more] = plain.split(/ or | i\.?e\.? | aka /u).map((one) => partsOf(one.trim()));
   if (first == null || second == null || more.length > 0) return null;
@@ -121,7 +113,7 @@ function partsOf(plain: string): Part[] | null {
   const parts: Part[] = [];
   for (let at = 0; at < plain.length;) {
     if (plain[at] === ' ' || plain[at] === ',') {
-      // A comma between digits that are no thousands is a decimal comma, or a list.
+      // A comma between digits may be a decimal comma or a list, if it doesn't group thousands.
       if (plain[at] === ',' && /\d/u.test(plain[at - 1] ?? '') && /\d/u.test(plain[at + 1] ?? '')) return null;
       at++;
       continue;
@@ -143,7 +135,7 @@ function partsOf(plain: string): Part[] | null {
     word.lastIndex = at;
     const text = word.exec(plain)?.[0];
     if (text === undefined) return null;
-    // "3 - repeat prescriptions": a dash between words is none.
+    // The dash of "3 - repeat prescriptions" is not a word.
     const isDash = /^[-:]$/u.test(text) && /\S $/u.test(plain.slice(0, at)) && plain[at + 1] === ' ';
     if (!isDash) parts.push({ kind: 'word', text: text.replace(/(?<![.;:!?])[.;:!?]+$/u, '') });
     at += text.length;
@@ -151,7 +143,7 @@ function partsOf(plain: string): Part[] | null {
   return parts;
 }
 
-/** The longest unit that is written at this place, of up to four words. */
+/** The longest unit at this position, of up to five words. */
 function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   const rest = /(?:[^\d+-]|[+-](?! ?[\d.]))*(?:[23](?!\d))?/uy;
   rest.lastIndex = at;
@@ -160,7 +152,7 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   for (const end of [...new Set([text.length, ...ends.reverse()])].sort((a, b) => b - a)) {
     const candidate = text.slice(0, end);
     if (candidate.split(' ').length > 5) continue;
-    // "14 boxes in all", "4 m in total": where more words follow, it is no inch, and no minute.
+    // The "in" of "14 boxes in all" and "4 m in total" is no inch.
     if (/(?:^| )in$/u.test(candidate.trim()) && /[a-z]/u.test(text.slice(end))) continue;
     const unit = unitNamed(candidate.replace(/(?<![.,;!])[.,;!]+$/u, ''));
     if (unit !== null) return { unit, end: at + end };
@@ -171,45 +163,45 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
 
 function quantityOf(parts: Part[]): Quantity | null {
   const words = parts.flatMap((part) => (part.kind === 'word' && part.text !== '' ? [part.text] : []));
-  const told = parts.filter((part) => part.kind !== 'word');
-  const numbers = told.filter((part) => part.kind === 'number');
+  const known = parts.filter((part) => part.kind !== 'word');
+  const numbers = known.filter((part) => part.kind === 'number');
   if (numbers.length === 0) return null;
-  // "£3.65p": the sign of the whole and of the part on one number.
+  // "£3.65p": one number with the signs of pounds and pence.
   const pairs: { text: string; unit: Unit | null; part: Part }[] = [];
   let taken = -1;
-  for (let i = 0; i < told.length; i++) {
-    const part = told[i]!;
+  for (let i = 0; i < known.length; i++) {
+    const part = known[i]!;
     if (part.kind === 'number') {
-      const next = told[i + 1];
-      const after = next?.kind === 'unit' && next.isSign && told[i + 2]?.kind === 'number' ? undefined : next;
-      const before = told[i - 1];
+      const next = known[i + 1];
+      const after = next?.kind === 'unit' && next.isSign && known[i + 2]?.kind === 'number' ? undefined : next;
+      const before = known[i - 1];
       const isOwn = before?.kind === 'unit' && i - 1 > taken;
       if (!isOwn && after?.kind === 'unit') taken = i + 1;
       pairs.push({ text: part.text, unit: isOwn ? before.unit : after?.kind === 'unit' ? after.unit : null, part });
     }
   }
-  if (told.filter((part) => part.kind === 'unit').length > numbers.length + 1) return null;
+  if (known.filter((part) => part.kind === 'unit').length > numbers.length + 1) return null;
   if (pairs.length > 3 || words.some((word) => leavesOpen(word, pairs.length))) return null;
   const read = pairs.map((pair) => ({ ...pair, plain: readPlain(pair.text) }));
   if (read.some((pair) => pair.plain === null)) return null;
   const [first, ...more] = read;
   if (more.length === 0) {
     const { value, form, lowestTerms } = first!.plain!;
-    const others = told.flatMap((part) => (part.kind === 'unit' && part.unit !== first!.unit ? [part.unit] : []));
-    // "£3.65p": the pence are those after the point.
+    const others = known.flatMap((part) => (part.kind === 'unit' && part.unit !== first!.unit ? [part.unit] : []));
+    // In "£3.65p" the pence are the digits after the point.
     const isPence = first!.unit === pounds && others.length === 1 && others[0] === pence;
     const places = placesOf(first!.text);
     return { value, form, lowestTerms, places, unit: first!.unit, others: isPence ? [] : others, words };
   }
-  // Parts of one quantity come from the large unit to the small one: hours and minutes, pounds and pence.
+  // Parts of a quantity have falling units: hours and minutes, pounds and pence.
   let sum = { n: 0n, d: 1n };
   let previous: Unit | null = null;
   const sign = first!.plain!.value.n < 0n ? -1n : 1n;
   for (const { unit, plain, part } of read) {
-    // "£48 in total for 4": what stands further off is no pence.
+    // In "£48 in total for 4" the 4 is not pence.
     const before = parts[parts.indexOf(part) - 1];
     const isNext = before?.kind !== 'word' || before.text === 'and';
-    // "14h 30m": after hours, m stands for minutes.
+    // In "14h 30m" the m means minutes.
     const own: Unit | null =
       unit === metres && previous === hours ? minutes : (unit ?? (isNext ? smallerThan(previous) : null));
     if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
@@ -230,7 +222,7 @@ function quantityOf(parts: Part[]): Quantity | null {
   };
 }
 
-/** "£3 65" and "2 hours 30" leave the small unit out. */
+/** "£3 65" and "2 hours 30" leave out the small unit. */
 function smallerThan(unit: Unit | null): Unit | null {
   if (unit === pounds) return pence;
   return unit === hours ? minutes : null;
