@@ -45,10 +45,7 @@ function varies({ status, headers, body }: Reply): boolean {
 }
 
 /** The text in the coding that the client prefers; null to send it uncompressed. */
-export async function compressed(
-  body: string | Buffer,
-  acceptEncoding: string | undefined,
-): Promise<{ coding: Coding; bytes: Buffer } | null> {
+export async function compressed(body: string | Buffer, acceptEncoding: string | undefined) {
   const coding = body.length < limits.compressFromBytes ? null : chooseCoding(acceptEncoding);
   if (coding === null) return null;
   return { coding, bytes: await codings[coding](typeof body === 'string' ? Buffer.from(body) : body) };

@@ -53,12 +53,7 @@ const results = statement('trace.results_of_learner')`
     from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`;
 
 /** A learner with the newest of their results, also withdrawn ones. */
-export async function findLearnerSummary(
-  tx: Tx,
-  organisationId: number,
-  learnerId: string,
-  limit: number,
-): Promise<{ learner: LearnerSummary; results: ResultSummary[] } | undefined> {
+export async function findLearnerSummary(tx: Tx, organisationId: number, learnerId: string, limit: number) {
   if (!isUuid(learnerId)) return undefined;
   const [found] = await tx.query<LearnerSummary>(learner, [organisationId, learnerId]);
   if (found === undefined) return undefined;

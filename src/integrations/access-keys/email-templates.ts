@@ -14,11 +14,7 @@ const nameOf = ({ key_id: keyId, label }: Named) => {
 };
 
 /** Notifies the managers of every new key, because an unexpected one is an attack. */
-export function writeOfNewKey(
-  work: UnitOfWork,
-  organisationId: number,
-  key: Named & { replaces: string | null },
-): Promise<void> {
+export function writeOfNewKey(work: UnitOfWork, organisationId: number, key: Named & { replaces: string | null }) {
   const [subject, cause] = key.replaces === null ? ['A key was made', 'key_made'] : ['A key was rolled', 'key_rolled'];
   return writeToMembers(work, organisationId, managers, `${cause} ${key.key_id}`, (organisation, base) => ({
     subject: `${subject} for ${organisation}`,

@@ -123,12 +123,7 @@ export async function revokeLink(work: UnitOfWork, organisationId: number, linkI
  * After a change of a member's role: revokes their links, also in the sandbox, unless they may still make keys.
  * @param now the new role; null for a removed member
  */
-export async function revokeLinksOf(
-  work: UnitOfWork,
-  organisationId: number,
-  userId: string,
-  now: Role | null,
-): Promise<void> {
+export async function revokeLinksOf(work: UnitOfWork, organisationId: number, userId: string, now: Role | null) {
   if (now !== null && integrators.includes(now)) return;
   for (const id of await withSandbox(work, organisationId)) {
     const values = [id, userId, new Date(work.nowMs)];

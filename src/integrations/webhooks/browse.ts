@@ -130,11 +130,7 @@ const attemptsOf = statement('delivery.attempts_of')`
    where organisation_id = $1 and delivery_id = any($2) order by number`;
 
 /** @returns undefined when the organisation has no such delivery, or has removed its endpoint */
-export async function findDelivery(
-  tx: Tx,
-  organisationId: number,
-  deliveryId: string,
-): Promise<{ delivery: DeliveryDetail; attempts: KeptAttempt[] } | undefined> {
+export async function findDelivery(tx: Tx, organisationId: number, deliveryId: string) {
   const [delivery] = await tx.query<DeliveryDetail>(byId, [organisationId, deliveryId]);
   if (delivery === undefined) return undefined;
   return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, [deliveryId]]) };

@@ -29,11 +29,7 @@ const redeliver = statement('delivery.redeliver')`
  * @returns null, or why nothing is sent: `unknown` if the organisation has no such delivery or has removed its endpoint,
  * otherwise why the event was emptied
  */
-export async function redeliverOne(
-  work: UnitOfWork,
-  organisationId: number,
-  deliveryId: string,
-): Promise<'unknown' | Emptied | null> {
+export async function redeliverOne(work: UnitOfWork, organisationId: number, deliveryId: string) {
   const [event] = await work.tx.query<{ emptied: Emptied | null }>(emptiedOf, [organisationId, deliveryId]);
   if (event === undefined) return 'unknown';
   if (event.emptied !== null) return event.emptied;
@@ -75,13 +71,7 @@ const replay = statement('delivery.replay')`
  * @param to exclusive
  * @returns the number of deliveries
  */
-export async function replayRange(
-  work: UnitOfWork,
-  organisationId: number,
-  endpointId: string,
-  from: Date,
-  to: Date,
-): Promise<number> {
+export async function replayRange(work: UnitOfWork, organisationId: number, endpointId: string, from: Date, to: Date) {
   await work.tx.query(lockRange, [organisationId, from, to]);
   const values = [organisationId, endpointId, new Date(work.nowMs), from, to];
   const [row] = await work.tx.query<{ count: number }>(replay, values);

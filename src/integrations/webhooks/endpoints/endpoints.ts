@@ -63,11 +63,7 @@ const remove = statement('webhook.remove', `delete from webhook_endpoint ${one} 
 
 export const listEndpoints = (tx: Tx, organisationId: number) => tx.query<EndpointRow>(list, [organisationId]);
 
-export async function findEndpoint(
-  tx: Tx,
-  organisationId: number,
-  endpointId: string,
-): Promise<EndpointRow | undefined> {
+export async function findEndpoint(tx: Tx, organisationId: number, endpointId: string) {
   return (await tx.query<EndpointRow>(byId, [organisationId, endpointId]))[0];
 }
 
@@ -107,11 +103,7 @@ export async function registerEndpoint(
 }
 
 /** Changes an endpoint and wakes the workers. @returns undefined when the organisation has no such endpoint */
-async function change(
-  work: UnitOfWork,
-  sql: typeof edit,
-  values: [organisationId: number, ...others: unknown[]],
-): Promise<EndpointRow | undefined> {
+async function change(work: UnitOfWork, sql: typeof edit, values: [organisationId: number, ...others: unknown[]]) {
   const [row] = await work.tx.query<EndpointRow>(sql, values);
   if (row !== undefined) wakeWorkers(work, values[0]);
   return row;
@@ -187,11 +179,7 @@ export class SecretsHeldError extends Error {
  * @returns undefined when the organisation has no such endpoint
  * @throws SecretsHeldError when the highest number of secrets still sign
  */
-export async function rotateSecret(
-  work: UnitOfWork,
-  organisationId: number,
-  endpointId: string,
-): Promise<{ row: EndpointRow; secret: string } | undefined> {
+export async function rotateSecret(work: UnitOfWork, organisationId: number, endpointId: string) {
   const [held] = await work.tx.query<EndpointRow>(locked, [organisationId, endpointId]);
   if (held === undefined) return undefined;
   const ends = secretEnds(held, work.nowMs);
@@ -243,11 +231,7 @@ const delivered = statement('webhook.delivered')`
    group by w.endpoint_id`;
 
 /** The time of the last success at the present URL, for one endpoint or for all. Only the newest deliveries are read. */
-export async function lastDelivered(
-  tx: Tx,
-  organisationId: number,
-  endpointId: string | null = null,
-): Promise<Map<string, Date>> {
+export async function lastDelivered(tx: Tx, organisationId: number, endpointId: string | null = null) {
   const rows = await tx.query<{ endpoint_id: string; at: Date }>(delivered, [organisationId, endpointId]);
   return new Map(rows.map((row) => [row.endpoint_id, row.at]));
 }

@@ -80,10 +80,7 @@ export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns,
 }
 
 /** The warning about an endpoint that only fails; null without one. */
-export function endpointWarning(
-  { failing_since: since }: Pick<EndpointRow, 'failing_since'>,
-  nowMs: number,
-): string | null {
+export function endpointWarning({ failing_since: since }: Pick<EndpointRow, 'failing_since'>, nowMs: number) {
   if (since === null || nowMs - since.getTime() < warnAfterMs) return null;
   return `Every delivery since ${formatMs(since.getTime())} has failed; at the first failure after ${formatMs(since.getTime() + disableAfterMs)} the endpoint is disabled. One success ends this.`;
 }

@@ -55,11 +55,7 @@ export function sentText(url: string, headers: Record<string, string>): string {
  * The URL and head of the request of an attempt.
  * @param sent from `sentText`; null when nothing was sent
  */
-export function sentRequest(
-  sent: string | null,
-  deliveryId: string,
-  payload: string,
-): { url: string; head: string } | null {
+export function sentRequest(sent: string | null, deliveryId: string, payload: string) {
   if (sent === null) return null;
   const [url = '', signature = '', legacy = ''] = sent.split('\n');
   const { host, pathname, search } = new URL(url);
