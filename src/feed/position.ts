@@ -24,7 +24,6 @@ export type Feed = {
   /** Time before the last resumption does not count against learners. */
   readonly resumedAt: Date | null;
   counted(row: CountedRow): void;
-  /** A group was renamed, archived or reactivated. */
   groupsChanged(): void;
 };
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
-import { unsealedBacklog } from '../platform/audit/unsealed.ts';
+import { unsealedBacklog } from '../platform/audit/seal.ts';
 import { statement, type Tx } from '../platform/db/database.ts';
 import { findStorageFault, type StorageFault } from '../platform/db/connection/storage-fault.ts';
 import { newestPositionSeconds } from '../feed/position.ts';

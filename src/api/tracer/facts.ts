@@ -3,7 +3,7 @@ import type { AccessKey } from '../../integrations/access-keys/keys.ts';
 import type { BrowsedDelivery } from '../../integrations/webhooks/browse.ts';
 import type { EndpointRow } from '../../integrations/webhooks/endpoints/endpoints.ts';
 import type { Detail } from '../../platform/audit/log.ts';
-import { unsealedRows } from '../../platform/audit/unsealed.ts';
+import { unsealedRows } from '../../platform/audit/seal.ts';
 import { type Tx, statement } from '../../platform/db/database.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 import { timeOf } from './words.ts';

@@ -5,7 +5,6 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { wakeWorkers } from './emit.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** Why an event is not sent any more. */
 export type Emptied = 'withdrawn' | 'erased';
 
 export const emptiedWords: Record<Emptied, string> = {

@@ -83,10 +83,7 @@ export function createEventPoller(tx: Tx): EventPoller {
           resolve();
         },
       };
-      if (signal.aborted) {
-        resolve();
-        return;
-      }
+      if (signal.aborted) return resolve();
       waiting.add(one);
       signal.addEventListener('abort', one.go);
       pollSoon();

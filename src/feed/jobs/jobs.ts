@@ -28,7 +28,6 @@ export type JobRow = {
 
 export type JobKey = Pick<JobRow, 'organisation_id' | 'run_id'>;
 
-/** Also the log event of a failed step: `import_run.failed`. */
 type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | 'retention';
 
 /** The outcome of a step. Without a status, the job is still running. */
@@ -193,7 +192,6 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       { signal, evenSuspended = false }: Going = {},
     ): Promise<void> {
       const once = async (work: UnitOfWork): Promise<boolean> => {
-        // Every writer takes this lock first.
         const { suspended } = await lockFeed(work, organisationId);
         const isSuspended = suspended && !evenSuspended;
         const job = await jobs.lock(work, organisationId, runId);

@@ -1,6 +1,5 @@
 /** The numbers of the service. Chars, Bytes and Ms at the end of a name are their units. */
 export const limits = {
-  /** The page size if the request names none. */
   pageDefault: 100,
   pageMax: 500,
   filterGroups: 20,
@@ -16,12 +15,10 @@ export const limits = {
   domainsPerResult: 50,
   levelsPerResult: 10,
   organisationNameChars: 200,
-  /** How learners reach their training provider. */
   contactChars: 200,
   /** The URL of a training provider's own page. */
   pageAddressChars: 500,
   keyLabelChars: 100,
-  /** The reason that an operator gives for a change. */
   reasonChars: 500,
   supervisionChars: 200,
   /** Longer answers of learners are cut. */
@@ -42,24 +39,21 @@ export const limits = {
   listenersPerOrganisation: 10,
   /** Proxies close connections that are silent for 30 to 60 seconds. */
   listenerHeartbeatMs: 15_000,
-  /** A request's body. */
   bodyBytes: 1024 * 1024,
   /** A shorter response fits into one packet as it is. */
   compressFromBytes: 1400,
-  /** One line or CSV record. */
   importLineBytes: 1024 * 1024,
   /** Records in one transaction. More would keep other writers waiting. */
   importBatch: 2000,
   /** An import remembers each learner reference in about 300 bytes. */
   importRemembered: 100_000,
   importBatchBytes: 16 * 1024 * 1024,
-  /** A file that a command reads into memory. */
   wholeFileBytes: 64 * 1024 * 1024,
   urlBytes: 16 * 1024,
   /** If a change begins later after admission, the service checks its key again. */
   admittedMs: 1000,
   rateWindowMs: 60_000,
-  /** Failed sign-ins from one IP address in a window. Further failures get 429. */
+  /** Failed sign-ins of one IP address. Further failures get 429. */
   failedAttempts: 60,
   /** Refused calls that one process lists in a window. It counts further ones. */
   refusedListed: 1000,
@@ -68,10 +62,8 @@ export const limits = {
   auditBlockRows: 5000,
   /** The sealer skips a round if a transaction that writes the log stays open twice as long. */
   auditWriterWaitMs: 2000,
-  /** Events in one transaction, about. */
   replayedAtOnce: 2000,
   auditSealedTogether: 500,
-  /** Pages for one IP address in a window. */
   pagesPerAddress: 600,
   /** A college may share one IP address. */
   consolePagesPerAddress: 3000,
@@ -82,13 +74,10 @@ export const limits = {
   signInFailuresPerAddress: 50,
   /** Returns from identity providers to one IP address that ended in no sign-in. */
   signInReturnsPerAddress: 100,
-  /** Counted from the first failure. */
   signInFailuresMs: 15 * 60_000,
-  /** How long the service tries to send one email. */
   mailMs: 3 * 24 * 3600_000,
   /** How long the service knows that it sent an email. The email address and the text are deleted before. */
   mailKeptMs: 30 * 24 * 3600_000,
-  /** One text of a data subject request. */
   caseTextChars: 5000,
   /** Counted from the end of a data subject request. */
   subjectRequestTextsMs: 3 * 366 * 24 * 3600_000,
@@ -97,11 +86,8 @@ export const limits = {
   /** How long the preview of a retention run is kept. */
   dryRunMs: 30 * 24 * 3600_000,
   userInvitationMs: 7 * 24 * 3600_000,
-  /** Includes open invitations. */
   usersPerOrganisation: 1000,
-  /** How long a session lasts without a request. */
   sessionIdleMs: 2 * 3600_000,
-  /** How long a session lasts at most. */
   sessionMs: 12 * 3600_000,
   /** The time between the password and the second factor. */
   sessionCodeMs: 10 * 60_000,
@@ -110,7 +96,6 @@ export const limits = {
   /** A further session ends the oldest. */
   sessionsPerUser: 20,
   formBytes: 1024 * 1024,
-  /** A form that needs no sign-in. */
   publicFormBytes: 16 * 1024,
   /** A request for a human review in any script has up to 24 KB. */
   learnerFormBytes: 32 * 1024,
@@ -118,7 +103,6 @@ export const limits = {
   queryFields: 500,
   formParts: 1000,
   learnerFormFields: 100,
-  /** The response of an identity provider. */
   providerMs: 5000,
   /** How long a process keeps the metadata of an identity provider. */
   providerKeptMs: 5 * 60_000,
@@ -161,7 +145,6 @@ export const limits = {
   sheetCellChars: 32_767,
   /** A form lists up to this number, and otherwise searches. */
   groupsListed: 25,
-  /** Rows in one transaction of an organisation's deletion. */
   deletedAtOnce: 5000,
   retakeGapDays: 3650,
   teamsPerOrganisation: 500,
@@ -174,7 +157,6 @@ export const limits = {
   reachCounted: 10_000,
   pastedRefs: 10_000,
   pastedFaultsShown: 200,
-  /** Learners in one transaction. */
   membershipsAtOnce: 500,
   membershipRunsKeptMs: 30 * 24 * 3600_000,
   groupsInChoice: 300,
@@ -207,7 +189,6 @@ export const limits = {
   idempotencyLeaseMs: 60_000,
   /** How soon the service checks again whether a learner has anything but an open invitation or sitting. */
   forgetLookMs: 3600_000,
-  /** Connections of a process for reads and single statements. */
   readConnections: 16,
   /** Idle connections that stay open, because their prepared statements are expensive. */
   readConnectionsKept: 4,
@@ -221,7 +202,6 @@ export const limits = {
   changesWaiting: 300,
   /** A change gives its connection back if another process holds a lock for longer. */
   lockWaitMs: 500,
-  /** The Retry-After of a refused change. */
   changeRetrySeconds: 5,
   inviteRows: 20_000,
   inviteTableBytes: 8 * 1024 * 1024,
@@ -253,7 +233,6 @@ export const limits = {
   digestBits: 16,
   /** How long `ars verify-sync` tries to reach a service that does not answer. */
   verifySyncReachMs: 2000,
-  /** Records in one transaction of a restamp. */
   restampRecords: 50,
   /** The shortest pause between two slices of a restamp, and the pause as a multiple of the slice. */
   upgradePauseMs: 20,

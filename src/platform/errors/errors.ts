@@ -74,7 +74,6 @@ export const errorTable = {
   ],
 } as const satisfies Record<string, readonly [number, string]>;
 
-/** They have no default message. */
 export type FieldCode =
   | 'invalid_full_name'
   | 'invalid_email'

@@ -99,7 +99,6 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   return { encoding, markBytes: 0 };
 }
 
-/** The index of the next byte beyond ASCII, or the length. */
 function beyondAscii(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at]! < 128) at++;

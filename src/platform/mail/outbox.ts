@@ -6,7 +6,6 @@ import { limits } from '../config/limits.ts';
 import { nilUuid } from '../crypto/random.ts';
 import type { Letter } from './template.ts';
 
-/** The longest pause between two attempts. */
 export const longestWaitMs = 4 * 3600_000;
 
 /** Emails are written in the transaction of their cause, so a rolled-back change sends none. A worker sends them. */
@@ -97,7 +96,6 @@ export function mailsHeldBy(worker: string, tx: Tx, clock: Clock) {
     take: (holdMs: number, max: number) => tx.query<HeldMail>(take, [after(0), worker, after(holdMs), max]),
     /** From here on the mail server may have it. @returns false if another worker has it, or it was withdrawn */
     begin: async (mailId: string) => (await tx.query(begin, [mailId, worker, after(0)])).length === 1,
-    /** Deletes the email address and the text. */
     finish: (mailId: string, status: 'sent' | 'refused' | 'unknown') =>
       tx.query(finish, [mailId, worker, status, after(0)]),
     /** The mail server does not have it. It is tried again, unless it is too old or was withdrawn. */

@@ -6,7 +6,6 @@ export type LogFields = Record<string, string | number | boolean | null | undefi
 
 export type Log = {
   info(event: string, fields?: LogFields): void;
-  /** A failure that an operator should see. */
   error(event: string, fields?: LogFields): void;
 };
 
@@ -48,7 +47,6 @@ const driverWords =
 
 const maxCauses = 5;
 
-/** The error and its causes, the outermost first. */
 function causesOf(error: unknown): Thrown[] {
   const chain: Thrown[] = [];
   for (let next = error; next instanceof Error && chain.length < maxCauses && !chain.includes(next);) {

@@ -4,7 +4,6 @@ export const monthNames = 'January February March April May June July August Sep
 
 /** Time, injected. A test keeps all other code from reading the system clock. */
 export type Clock = {
-  /** Milliseconds since 1970, an integer. */
   nowMs(): number;
   /** Milliseconds from an arbitrary start, for durations only. */
   monotonicMs(): number;

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { auditInside } from '../../../src/platform/audit/audit.ts';
-import { callsByHour } from '../../../src/platform/audit/hours.ts';
-import type { LogFilter } from '../../../src/platform/audit/log.ts';
-import { asCurl, findCall, findCalls, groupErrors } from '../../../src/platform/audit/log.ts';
+import {
+  asCurl,
+  callsByHour,
+  findCall,
+  findCalls,
+  groupErrors,
+  type LogFilter,
+} from '../../../src/platform/audit/log.ts';
 import { sealNow } from './sealed.ts';
 import { manualClock } from '../time/manual-clock.ts';
 import { withService } from '../../support/service.ts';

@@ -12,7 +12,6 @@ import { missingMigrations } from '../migrate.ts';
 
 export class NotReady extends Error {}
 
-/** The oldest tested version. */
 const minCitus = 13;
 
 /** All tables by organisation are colocated with this one. */
@@ -115,7 +114,6 @@ async function typeOf(tx: Tx, table: string): Promise<string | null> {
   );
 }
 
-/** Drops all foreign keys, and stores those that come back. */
 export async function putReferencesAside(tx: Tx): Promise<void> {
   await tx.query(aside);
   for (const { table, name, definition, ofPartition } of await tx.query<Reference & { ofPartition: boolean }>(

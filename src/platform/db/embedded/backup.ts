@@ -47,7 +47,6 @@ async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   return found.length === 0;
 }
 
-/** The real path of a place that may not exist yet. */
 async function realPlace(path: string): Promise<string> {
   const absolute = resolve(path);
   const above = dirname(absolute);

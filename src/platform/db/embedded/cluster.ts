@@ -55,7 +55,6 @@ function tunedSettings(): Record<string, string> {
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
-    // After a start, the cache is filled again.
     shared_preload_libraries: 'pg_prewarm',
     autovacuum_naptime: '5s',
     // Parallel plans use the service's cores, and shared memory, which containers limit to 64 MB.

@@ -1,5 +1,4 @@
-import type { CallHour } from '../../../platform/audit/hours.ts';
-import { callsByHour } from '../../../platform/audit/hours.ts';
+import { type CallHour, callsByHour } from '../../../platform/audit/log.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { bar, moment, table, number, numeric } from '../kit/blocks.ts';

@@ -1,7 +1,14 @@
 import { routes } from '../../../api/route-table.ts';
-import { callsByHour } from '../../../platform/audit/hours.ts';
-import type { LoggedCall, LogFilter } from '../../../platform/audit/log.ts';
-import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../../../platform/audit/log.ts';
+import {
+  asCurl,
+  callsByHour,
+  findCall,
+  findCalls,
+  fixOf,
+  groupErrors,
+  type LogFilter,
+  type LoggedCall,
+} from '../../../platform/audit/log.ts';
 import type { Content, Markup } from '../../../platform/html/html.ts';
 import { html } from '../../../platform/html/html.ts';
 import { listKeys } from '../../../integrations/access-keys/keys.ts';
