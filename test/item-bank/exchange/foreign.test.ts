@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
-import { commands } from '../../tools/item-bank/commands/bank.ts';
-import { itemXml } from '../../tools/item-bank/exchange/qti-item.ts';
-import { fromQti, toQti } from '../../tools/item-bank/exchange/qti-package.ts';
-import { writeXml } from '../../tools/item-bank/exchange/xml.ts';
-import { mergeBank } from '../../tools/item-bank/import.ts';
-import { renderItem } from '../../src/engine/item-bank/load.ts';
-import { readBankFiles } from '../../tools/item-bank/files.ts';
-import type { Item } from '../../src/engine/item-bank/schema.ts';
+import { commands } from '../../../tools/item-bank/commands/bank.ts';
+import { itemXml } from '../../../tools/item-bank/exchange/qti-item.ts';
+import { fromQti, toQti } from '../../../tools/item-bank/exchange/qti-package.ts';
+import { writeXml } from '../../../tools/item-bank/exchange/xml.ts';
+import { mergeBank } from '../../../tools/item-bank/import.ts';
+import { renderItem } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../../tools/item-bank/files.ts';
+import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { correct, declared, defaults, itemOf, option, options, read, refuses, xmlOf } from './foreign.ts';
 
 suite('text of other tools', () => {

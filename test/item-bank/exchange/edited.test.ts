@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
-import { fromQti, toQti } from '../../tools/item-bank/exchange/qti-package.ts';
-import { itemXml } from '../../tools/item-bank/exchange/qti-item.ts';
-import { writeXml } from '../../tools/item-bank/exchange/xml.ts';
-import { mergeBank } from '../../tools/item-bank/import.ts';
-import { renderItem } from '../../src/engine/item-bank/load.ts';
-import { readBankFiles } from '../../tools/item-bank/files.ts';
-import type { Item } from '../../src/engine/item-bank/schema.ts';
+import { fromQti, toQti } from '../../../tools/item-bank/exchange/qti-package.ts';
+import { itemXml } from '../../../tools/item-bank/exchange/qti-item.ts';
+import { writeXml } from '../../../tools/item-bank/exchange/xml.ts';
+import { mergeBank } from '../../../tools/item-bank/import.ts';
+import { renderItem } from '../../../src/engine/item-bank/load.ts';
+import { readBankFiles } from '../../../tools/item-bank/files.ts';
+import type { Item } from '../../../src/engine/item-bank/schema.ts';
 
 const { items, passages } = readBankFiles();
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strToU8 } from 'fflate';
-import { fromQti } from '../../tools/item-bank/exchange/qti-package.ts';
+import { fromQti } from '../../../tools/item-bank/exchange/qti-package.ts';
 import { correct, declared, defaults, itemOf, matchCorrect, option, options, read, refuses, xmlOf } from './foreign.ts';
 
 suite('answers and marking of other tools', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { strToU8 } from 'fflate';
-import { fromQti } from '../../tools/item-bank/exchange/qti-package.ts';
-import { foreignDefaults } from '../../tools/item-bank/import.ts';
+import { fromQti } from '../../../tools/item-bank/exchange/qti-package.ts';
+import { foreignDefaults } from '../../../tools/item-bank/import.ts';
 
 /** What other tools' files may hold: each is kept as it is, or its item is refused by name. Nothing changes in silence. */
 
