@@ -29,7 +29,6 @@ export const placements = {
 export type LearnerFilter = {
   /** The search text: words of a name, a learner's ID, or the beginning of a reference. */
   text: string | null;
-  /** The learner is now a member of all of these groups. */
   groupIds: readonly string[];
   /** The learner has a result in this subject. With a placement, the newest result in it has that placement. */
   subject: Subject | null;
@@ -297,7 +296,6 @@ async function candidatesFor(
   return { set: inAll(sets), isPartial, isMatched, unchecked: members.unchecked };
 }
 
-/** The IDs that all sets contain; null for no sets. */
 function inAll([first, ...others]: readonly string[][]): Candidates {
   if (first === undefined) return null;
   const rest = others.map((one) => new Set(one));

@@ -1,4 +1,3 @@
-/** The state of an invitation, as the console shows it. */
 export const invitationStates = ['invited', 'started', 'finished', 'expired', 'cancelled'] as const;
 export type InvitationState = (typeof invitationStates)[number];
 

@@ -17,7 +17,6 @@ export type LearnerHead = {
   email: string | null;
   created_at: Date;
   position: number;
-  /** The learner that a merged tombstone leads to. */
   merged_into: string | null;
 };
 
@@ -47,7 +46,6 @@ export type RecordedInvitation = {
   created_at: Date;
   expires_at: Date;
   state: InvitationState;
-  /** Completed subjects. */
   done: string[];
   /** When the learner last worked on an open sitting. */
   last_seen_at: Date | null;

@@ -10,11 +10,9 @@ export type EvidenceDomain = {
 
 /** Engagement flags: the result is less certain than its interval says. */
 export type EvidenceEngagementFlags = {
-  /** Fewer questions were answered than a full sitting has. */
   few_answers?: { answered: number; min: number };
   /** Answers given faster than the question can be read, out of all answers. */
   fast?: { answers: number; of: number };
-  /** Answers became much better or worse in the middle. */
   change?: 'better' | 'worse';
 };
 
@@ -46,7 +44,6 @@ export type EvidenceSitting = {
   threshold_share: number;
   theta: number;
   se: number;
-  /** Ends of the 95% confidence interval. */
   ci: readonly [number, number];
   cuts: readonly { level: string; theta: number }[];
   /** The rule engine's table: right answers, questions in the band, and the number needed (null: too few questions). */

@@ -34,7 +34,6 @@ export type ImportOptions = {
   onRejected(rejected: Rejected): void | Promise<void>;
   /** A line whose name looks damaged (person-name.ts) is imported as it is. */
   onDamaged?(line: number): void;
-  /** Runs after each batch. */
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
 };
@@ -42,7 +41,6 @@ export type ImportOptions = {
 /** A record with its source, but without its parsed value, which would double the memory of a batch. */
 type Entry = { line: SourceLine; record: ReadyRecord };
 
-/** Rolls back the transaction of a dry run. */
 class DryRunOver extends Error {}
 
 /**

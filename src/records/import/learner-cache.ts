@@ -6,7 +6,6 @@ import { limits } from '../../platform/config/limits.ts';
 import { uuidOf } from '../../platform/crypto/random.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** A learner that exists, or that the batch makes. */
 export type CachedLearner = LearnerName & {
   /** Previous references. */
   readonly former: readonly string[];

@@ -219,7 +219,6 @@ const asciiOf = new Map(Object.entries({ '“': '"', '”': '"', '‘': "'", '�
 /** Reasons use ASCII only, because the file's encoding may not be known yet. */
 const inAscii = (text: string) => text.replace(/[^\x00-\x7f]/gu, (one) => asciiOf.get(one) ?? '?');
 
-/** Names a fault's CSV column. */
 const ofColumn = (fault: Fault): Fault => ({ ...fault, field: fault.field.replace(/^learner\./, 'learner_') });
 
 function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buffer, mark: string): ResultFile {

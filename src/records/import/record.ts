@@ -47,7 +47,6 @@ const forms: Record<Dates, Omit<Fault, 'field'>> = {
 /** Dates whose day and month, century or zone are ambiguous. */
 const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
 
-/** Reads `assessed_at`, or returns its fault. */
 function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
   const form = forms[dates];
   if (typeof value !== 'string') return form;

@@ -37,7 +37,6 @@ type Progress = {
   updated: number;
   unchanged: number;
   rejected: number;
-  /** Why the service cancelled it; null if a person did. */
   cancelled_because: 'overdue' | 'restored' | null;
 };
 export type ImportRun = JobRow & Input & Progress;
@@ -82,7 +81,6 @@ const forget = statement(
           or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`,
 );
 
-/** The result of a dry run, with the lines to keep. */
 export type DryRunResult = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty' | 'faults'> & {
   before: ErasureGuard;
   rows: { line: number; record: string }[];

@@ -13,7 +13,6 @@ const insert = statement(
   'insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)',
 );
 
-/** Keeps a previous reference of a learner. */
 export async function keepAlias(work: UnitOfWork, organisationId: number, learnerId: string, ref: string) {
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
 }
@@ -31,7 +30,6 @@ const ofLearners = statement(
    where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`,
 );
 
-/** The previous references of these learners. */
 export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]) {
   return tx.query<{ learner_id: string; ref: string }>(ofLearners, [organisationId, uuidArray(learnerIds)]);
 }
@@ -50,7 +48,6 @@ export async function findPerson(
   return { ids: [learner.learner_id, ...merged.map((row) => row.learner_id)], refs, aliases };
 }
 
-/** Moves every alias of a learner to another learner. */
 export const transferAliases = query<[organisationId: number, from: string, to: string]>(
   'alias.pass',
   'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
@@ -63,7 +60,6 @@ const hash = statement(
     from unnest($2::text[], $3::bytea[]) as g(ref, hash) where a.organisation_id = $1 and a.ref = g.ref`,
 );
 
-/** Replaces the aliases of an erased learner with their hashes. */
 export async function hashAliases(work: UnitOfWork, organisationId: number, refs: string[]): Promise<void> {
   const hashes = refs.map((ref) => hashOfRef(work.secrets, organisationId, ref));
   if (refs.length > 0) await work.tx.query(hash, [organisationId, refs, hashes]);

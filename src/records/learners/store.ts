@@ -27,7 +27,6 @@ const byRef = statement(
    where l.organisation_id = $1 and l.learner_id = (select r.learner_id from ${reachedBy('array[$2::text]')} r)`,
 );
 
-/** Finds a learner by a current or previous reference. */
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
   return (await tx.query<LearnerRow>(byRef, [organisationId, ref]))[0];
 }
@@ -61,7 +60,6 @@ export async function findPresentLearner(tx: Tx, organisationId: number, learner
   return found.learner_id;
 }
 
-/** The learners that were merged into this learner. */
 export const findMergedInto = query<[organisationId: number, learnerId: string], { learner_id: string }>(
   'learner.merged_into',
   'select learner_id from learner where organisation_id = $1 and merged_into = $2',
@@ -203,7 +201,7 @@ const insertChange = statement(
 
 export type LearnerChange = 'renamed' | 'contacted' | 'referenced' | 'merged';
 
-/** Stores what was changed of a learner, by whom, when and why; never a name, a reference or an address. */
+/** Stores who changed a learner, when and why, but no name, reference or address. */
 export async function recordChange(
   work: UnitOfWork,
   organisationId: number,

@@ -16,7 +16,6 @@ export type ResultContent = {
   recommended_next_level: string | null;
   is_borderline: boolean;
   needs_review: boolean;
-  /** When a person at the provider last decided on the result. */
   reviewed_at?: string;
   domains: { name: string; score_pct: number | null; status: string | null }[];
   level_probabilities: Record<string, number> | null;

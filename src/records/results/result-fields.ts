@@ -33,7 +33,6 @@ type Field = {
   /** A further rule for valid values. Returns what is expected, or null. */
   also?(value: string): string | null;
   optional?: true;
-  /** The fields of the object, or of each object in the list. */
   inside?: Fields;
 };
 type Fields = Record<string, Field>;
@@ -95,7 +94,6 @@ const optional = (field: Field): Field => ({ ...field, optional: true });
 const notAnError = (value: string) =>
   isErrorValue(value) ? 'a text: an error value of a spreadsheet is in its place' : null;
 
-/** Probabilities add up to 1, within their rounding. */
 function isProbabilities(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const names = Object.keys(value);
@@ -224,7 +222,6 @@ export function faultsOfRecord(value: unknown): Fault[] {
   return faults;
 }
 
-/** Every fault of an amendment's fields. */
 export function faultsOfAmendment(value: Record<string, unknown>): Fault[] {
   const faults: Fault[] = [];
   addFaults(faults, value, amendmentFields, '');

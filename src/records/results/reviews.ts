@@ -11,7 +11,6 @@ import { query } from '../queries.ts';
  * of a result is open; its other reviews are decided.
  */
 
-/** Why a person should check a result. */
 export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
 
 /** `changed`: the result was withdrawn and recorded again with another placement. The new result takes its reviews. */
@@ -193,13 +192,11 @@ export const moveReviews = query<[organisationId: number, from: string, to: stri
   'update review set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
 );
 
-/** Moves a learner's reviews to another learner. */
 export const transferReviews = query<[organisationId: number, from: string, to: string]>(
   'review.pass',
   'update review set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );
 
-/** Empties the learners' requests and the answers to them. */
 export const redactReviews = query<[organisationId: number, learnerIds: string[]]>(
   'review.empty_of_learners',
   'update review set request = null, answer = null where organisation_id = $1 and learner_id = any($2::uuid[])',

@@ -79,7 +79,6 @@ export async function insertAssessments(work: UnitOfWork, feed: Feed, rows: NewA
 
 const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id, ${payloadVersionAt('f.position')} as shape, v.groups_version`;
 
-/** SQL of a live result. */
 export const liveOne = (organisationId: string, assessmentId: string) => `
   select ${columns}
     from assessment a
@@ -93,7 +92,6 @@ const liveWithin = statement(
      and ($4::uuid[] is null or (select s.group_ids && $4 from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id))`,
 );
 
-/** A live (not deleted) assessment of the organisation. */
 export async function findLive(tx: Tx, organisationId: number, assessmentId: string) {
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
@@ -139,7 +137,6 @@ export const replaceBodies = query<[organisationId: number, ids: string[], bodie
     from input g where a.organisation_id = $1 and a.assessment_id = g.assessment_id`,
 );
 
-/** Replaces the learner's name and reference in every live assessment. */
 export const replaceLearnerJson = query<[organisationId: number, learnerId: string, json: string]>(
   'assessment.replace_learner',
   `
@@ -242,7 +239,7 @@ const transfer = statement(
   select count(*) as count from fed where not deleted`,
 );
 
-/** Moves results and scope exits to another learner, without new texts or positions. @returns the live ones' count */
+/** Moves results and scope exits to another learner, without new texts or positions. @returns how many are live */
 export async function transferResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
   return (await work.tx.query<{ count: number }>(transfer, [feed.organisationId, from, to]))[0]!.count;

@@ -17,7 +17,6 @@ export type ResultSort = (typeof resultSorts)[number];
 /** Times are microseconds since 1970. */
 export type ResultFilter = {
   visibility: Visibility;
-  /** The learner is now a member of all of these groups. */
   groupIds: readonly string[];
   /** Null: every subject and level. */
   facets: readonly number[] | null;
@@ -191,7 +190,6 @@ function rowsOf(builder: StatementBuilder, look: ResultQuery, path: AccessPath, 
   return rankedRows(builder, look, rankOf[sort as 'subject' | 'placement']);
 }
 
-/** A scan of each facet, in the order of the facets' ranks. */
 function rankedRows(builder: StatementBuilder, look: ResultQuery, rank: (facet: number) => number): string {
   const { filter, descending, after, limit } = look;
   const facets = (filter.facets ?? allFacets)
@@ -208,9 +206,8 @@ function rankedRows(builder: StatementBuilder, look: ResultQuery, rank: (facet: 
     lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id and not n.deleted${rest} order by n.position${orderWay(look)} limit ${limit}) f`;
 }
 
-/** The most results that are gathered for a page. */
 export const maxGathered = 5000;
-/** The most latest results that are sorted, if the sort has no index. */
+/** The most results that are sorted, if the sort has no index: the latest ones. */
 export const maxSorted = 2000;
 /** The most results in group sets, before levels narrow them. */
 const maxOfSets = 30_000;
@@ -221,7 +218,7 @@ const maxCompared = 2000;
 /** Scanned if the body of each has to be read. */
 const maxRead = 3000;
 const maxScanned = { min: 3000, changed: 12_000, assessed: 40_000 };
-/** A scan goes so far that it is expected to meet this many results of the groups and levels. */
+/** A scan goes as far as it needs to find about this many results of the groups and levels. */
 const maxMet = 1500;
 /** In groups with at most this many results, a scan reads the members first. */
 export const maxOfMembers = 300_000;
@@ -260,7 +257,6 @@ function built(prefix: string, text: string, { values }: StatementBuilder) {
   return { name: `${prefix}.${hash('sha256', text, 'base64url').slice(0, 20)}`, text, values };
 }
 
-/** One page of results with their displayed columns, in the order of the sort. */
 export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   const { sort, after, limit } = look;
   const builder = new StatementBuilder(look.organisationId);
@@ -272,7 +268,7 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
   // The rows of a scan begin after the place already.
   if (after !== null && path.by !== 'walk') where += ` and ${afterPlace(builder, look, after)}`;
-  // A page token must not contain a name, so that of the sort by learner has only the ID.
+  // A page token must not contain a name, so in the sort by learner it contains the ID alone.
   const tokenKeys = sort === 'learner' ? [1] : [...keys[sort].keys()];
   const text = `
     select c.learner_id, c.assessment_id, c.position, c.assessed_at, c.facet, c.group_set_id, array[${tokenKeys.map((i) => `c.k${i}::text`).join(', ')}] as place,

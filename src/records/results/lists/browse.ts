@@ -24,7 +24,6 @@ import {
 import type { ResultContent } from '../body.ts';
 import { contentOf } from '../body.ts';
 
-/** A result in a list. */
 export type BrowsedResult = {
   assessment_id: string;
   learner_id: string;
@@ -35,7 +34,6 @@ export type BrowsedResult = {
   ref: string | null;
   full_name: string;
   content: ResultContent;
-  /** The last amendment. */
   change: { at: Date; actor: string; reason: string } | null;
 };
 
@@ -45,7 +43,7 @@ export type ResultPage = {
   next: ResultPageStart | null;
   /** The scan ended before the page was full. More results may match. */
   isCutShort: boolean;
-  /** If there are too many results to sort, only those assessed at or after this time were sorted. */
+  /** Only results assessed at or after this time were sorted, because there are too many to sort. */
   sortedSinceUs: number | null;
 };
 
@@ -100,7 +98,6 @@ export async function groupSetsFor(
   return rows.map((row) => row.group_set_id);
 }
 
-/** The number of live results in groups and levels, and in total. */
 export async function countInCells(
   tx: Tx,
   organisationId: number,

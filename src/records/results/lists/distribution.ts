@@ -10,7 +10,6 @@ export type GroupDistribution = {
   ref: string;
   name: string;
   active: boolean;
-  /** Results by facet. */
   counts: ReadonlyMap<number, number>;
 };
 
@@ -63,7 +62,6 @@ export async function distributionOf(
   }));
 }
 
-/** A domain over several results. */
 export type DomainStrength = {
   name: string;
   results: number;

@@ -2,7 +2,6 @@ import { uuidArray } from '../../../platform/db/arrays.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import { statement } from '../../../platform/db/database.ts';
 
-/** An amended field, by its name in the API. */
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
 /** One amendment or withdrawal. A withdrawal deletes earlier texts, so it and earlier entries have no fields. */
@@ -61,7 +60,6 @@ export async function lastImported(
   );
 }
 
-/** The fields that differ between two stored bodies. */
 export function differences(before: string, after: string): FieldChange[] {
   const old = JSON.parse(`{${before}}`) as Record<string, unknown>;
   const now = JSON.parse(`{${after}}`) as Record<string, unknown>;

@@ -13,7 +13,6 @@ export type Progress = {
   learner_id: string;
   full_name: string;
   ref: string | null;
-  /** The number of results. */
   results: number;
   first: { assessment_id: string; content: ResultContent };
   latest: { assessment_id: string; content: ResultContent };
