@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assets } from '../../src/web/player/assets.ts';
+import { assets } from '../../src/web/player/layout.ts';
 import { consoleStyle } from '../../src/web/console/kit/frame.ts';
 import { credentials } from '../contract/support/client.ts';
 import { freePort } from '../support/ports.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Visit } from '../../src/web/console/kit/route.ts';
-import { visibilityOf } from '../../src/web/console/kit/visibility.ts';
+import { visibilityOf } from '../../src/web/console/kit/reader.ts';
 import { statement } from '../../src/platform/db/database.ts';
 import { isVisibleLearner } from '../../src/organisations/groups/visibility.ts';
 import type { Visibility } from '../../src/organisations/groups/visibility.ts';

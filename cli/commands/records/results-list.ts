@@ -5,8 +5,8 @@ import {
   type ResultQuery,
   resultSorts,
 } from '../../../src/records/results/lists/browse-statements.ts';
-import { fundingFilter, fundingLists } from '../../../src/web/console/results/funding-lists.ts';
-import { readFilter, filterNames } from '../../../src/web/console/results/filter.ts';
+import { fundingFilter, fundingLists } from '../../../src/web/console/results/export.ts';
+import { filterNames, isFilter, readFilter } from '../../../src/web/console/results/filter.ts';
 import { startOfDay } from '../../../src/organisations/zone.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import { type Sheet, type SheetFormat, sheetFormats } from '../../../src/platform/formats/sheet.ts';
@@ -38,10 +38,9 @@ export function queryOf(call: Call<Record<string, unknown>>, names: readonly str
 
 /** @throws Misuse for a parameter that is no filter */
 export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
-  const read = readFilter(query, zone, null);
-  const wrong = [...query.keys()].find((name) => !read.understood.has(name));
+  const wrong = [...query.keys()].find((name) => !isFilter(name, query));
   if (wrong !== undefined) throw new Misuse(`--${wrong} is none of what the list can be filtered by`);
-  return read.filter;
+  return readFilter(query, zone, null);
 }
 
 /**

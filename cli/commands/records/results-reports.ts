@@ -2,7 +2,7 @@ import type { GroupDistribution } from '../../../src/records/results/lists/distr
 import { strengthsOf, distributionOf } from '../../../src/records/results/lists/distribution.ts';
 import { everyProgress } from '../../../src/records/results/lists/progress.ts';
 import { levelNames } from '../../../src/web/console/results/filter.ts';
-import { progressColumns } from '../../../src/web/console/results/progress.ts';
+import { progressColumns } from '../../../src/web/console/results/distribution.ts';
 import { countsOf, latestOf } from '../../../src/web/console/results/distribution.ts';
 import { browseGroup } from '../../../src/organisations/groups/browse.ts';
 import { limits } from '../../../src/platform/config/limits.ts';

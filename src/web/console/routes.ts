@@ -1,49 +1,40 @@
 import { accountRoutes } from './sign-in/account.ts';
 import { erasureRoutes } from './learners/erasure.ts';
 import { groupRoutes } from './groups/groups.ts';
-import { holdRoutes } from './organisation/legal-holds.ts';
+import { holdRoutes, dataProtectionRoutes } from './organisation/data-protection.ts';
 import { homeRoutes } from './dashboard/home.ts';
-import { learnerExportRoutes } from './learners/export.ts';
 import { keyLinkRoutes } from './keys/key-links.ts';
 import { keyRoutes } from './keys/keys.ts';
-import { dataProtectionRoutes } from './organisation/data-protection.ts';
-import { deliveryRoutes } from './webhooks/deliveries.ts';
+import { deliveryRoutes, resendRoutes } from './webhooks/deliveries.ts';
 import { retentionRoutes } from './organisation/retention.ts';
 import { accessLogRoutes } from './learners/access-log.ts';
-import { resendRoutes } from './webhooks/resends.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
 import { creditRoutes } from './organisation/credits.ts';
 import { logRoutes } from './organisation/request-log.ts';
 import { matchingRoutes } from './learners/matching.ts';
-import { mergeRoutes } from './learners/merge.ts';
+import { mergeRoutes, learnerDetailRoutes } from './learners/details.ts';
 import { teamRoutes } from './people/teams.ts';
 import { traceRoutes } from './organisation/trace.ts';
 import { invitationRoutes } from './invitations/invitation.ts';
 import { memberRoutes } from './groups/members.ts';
-import { invitationLinkRoutes } from './invitations/invitation-links.ts';
-import { learnerInvitationRoutes } from './invitations/invitations.ts';
+import { invitationLinkRoutes, learnerInvitationRoutes } from './invitations/invitations.ts';
 import { inviteOneRoutes } from './invitations/invite-one.ts';
 import { inviteRunRoutes } from './invitations/invite-run.ts';
 import { inviteRoutes } from './invitations/invite.ts';
 import { reviewChangeRoutes } from './reviews/change.ts';
-import { reviewQuestionRoutes } from './reviews/question.ts';
-import { reviewResultRoutes } from './reviews/result.ts';
+import { reviewQuestionRoutes, reviewResultRoutes } from './reviews/result.ts';
 import { reviewRoutes } from './reviews/review.ts';
-import { learnerDetailRoutes } from './learners/details.ts';
 import { learnerRoutes } from './learners/learner.ts';
 import { learnersRoutes } from './learners/learners.ts';
 import { peopleRoutes } from './people/people.ts';
 import { resultRoutes } from './results/results.ts';
-import { resultExportRoutes } from './results/export.ts';
+import { resultExportRoutes, resultListRoutes } from './results/export.ts';
 import { resultImportRoutes } from './results/import.ts';
-import { resultListRoutes } from './results/funding-lists.ts';
-import { resultProgressRoutes } from './results/progress.ts';
-import { distributionRoutes } from './results/distribution.ts';
+import { resultProgressRoutes, distributionRoutes } from './results/distribution.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
-import { mailRoutes } from './organisation/emails.ts';
-import { settingsRoutes } from './organisation/settings.ts';
+import { mailRoutes, settingsRoutes } from './organisation/settings.ts';
 import { signInRoutes } from './sign-in/sign-in.ts';
 import { ssoSettingsRoutes } from './sign-in/sso-settings.ts';
 import { ssoRoutes } from './sign-in/sso.ts';
@@ -84,7 +75,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...traceRoutes,
   ...searchRoutes,
   ...erasureRoutes,
-  ...learnerExportRoutes,
   ...creditRoutes,
   ...dataProtectionRoutes,
   ...accessLogRoutes,

@@ -3,7 +3,7 @@ import { callerAddress } from '../../api/caller-address.ts';
 import type { App } from '../../platform/app.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
-import { withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { UnderHold } from '../../governance/legal-holds/holds.ts';
 import { compressed } from '../../api/http/coding.ts';
@@ -14,9 +14,7 @@ import { registerAssets } from '../../platform/html/assets.ts';
 import { PasswordsBusy } from '../../organisations/users/password.ts';
 import { needsSecondFactor, logReaders } from '../../organisations/users/roles.ts';
 import { useMembership } from '../../organisations/users/members.ts';
-import type { Session } from '../../organisations/users/sessions.ts';
-import { clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
-import { messagePage } from './kit/blocks.ts';
+import { type Session, clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
 import {
   comesFromUs,
   cookieHeader,
@@ -27,13 +25,13 @@ import {
   safeAddress,
 } from './kit/browser.ts';
 import { Form } from './kit/form.ts';
-import type { Frame } from './kit/frame.ts';
-import { consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
-import type { Answer, ConsoleRoute, OpenVisit, Visit } from './kit/route.ts';
+import { type Frame, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
+import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { noteWhatIsShown } from './learners/access-log.ts';
 import { menuFor } from './kit/menu.ts';
-import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { consoleRoutes } from './routes.ts';
+import { messagePage } from './kit/page.ts';
 
 const touchMs = 60_000;
 const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
@@ -76,10 +74,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
   );
 }
 
-/**
- * Compresses a page unless another site asked for it: the length of a compressed page could betray its content
- * (BREACH).
- */
+/** Not for pages that another site asked for: the length could betray their content (BREACH). */
 async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
   if (!isUnprompted(request.headers) || !isPage) return payload;
@@ -98,16 +93,12 @@ const notFound: Answer = {
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
 
+type Refused = { answered: Answer; frame: Frame };
 type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
 const entered = new WeakMap<FastifyRequest, Entered>();
 
 /** Reads the visitor and refuses those without access. */
-async function enter(
-  app: App,
-  route: ConsoleRoute,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply | undefined> {
+async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply) {
   const { baseUrl } = app.settings;
   const refuse = (answered: Answer, frame = noFrame) => send(app, reply, answered, frame);
   if (!isSafeOrigin(baseUrl))
@@ -149,12 +140,7 @@ async function sessionOf(app: App, request: FastifyRequest): Promise<Session | n
   return token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
 }
 
-async function answer(
-  app: App,
-  route: ConsoleRoute,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply) {
   const { visit, ...before } = entered.get(request)!;
   // The body may take a minute to arrive. The session or the role may have ended by then.
   const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
@@ -185,10 +171,7 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
 }
 
 /** Sends a visitor without access to sign-in, a second factor or a fresh proof, or to the 404. */
-function admitted(
-  route: ConsoleRoute,
-  visit: OpenVisit,
-): { answered: Answer; frame: Frame } | Pick<Entered, 'frame' | 'go'> {
+function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered, 'frame' | 'go'> {
   const { session } = visit;
   if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
   const sentTo = (through: string, frame = noFrame) => ({ answered: { to: detour(through, route, visit) }, frame });
@@ -209,24 +192,16 @@ function admitted(
   const search = logReaders.includes(organisation.role) ? `${base}/search` : null;
   const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
   if (isUnproved) return sentTo('/console/confirm', frame);
-  const change: Visit['change'] = (inside) =>
-    act(
-      visit.app,
-      {
-        organisationId: organisation.organisation_id,
-        userId: session.user_id,
-        sessionId: session.session_id,
-        action: actionOf(route),
-        requestId: visit.requestId,
-      },
-      inside,
-    );
+  const { organisation_id: organisationId, time_zone: zone, role } = organisation;
+  const { user_id: userId, session_id: sessionId } = session;
+  const by = { organisationId, userId, sessionId, action: actionOf(route), requestId: visit.requestId };
+  const change: Visit['change'] = <T>(inside: (work: UnitOfWork) => Promise<T>, resource?: Resource<T>) =>
+    act(visit.app, by, inside, resource);
   return {
     frame,
     async go(sent) {
-      const { organisation_id: organisationId, time_zone: zone, role } = organisation;
-      const of = { organisation, organisationId, zone, role, userId: session.user_id };
-      const within: Visit = { ...visit, ...of, session, base, change, form: sent };
+      const of = { organisation, organisationId, zone, role, userId, session, base, change };
+      const within: Visit = { ...visit, ...of, form: sent };
       const answered = await route.handle(within);
       await noteWhatIsShown(route, within, answered);
       return answered;
@@ -256,12 +231,11 @@ function detour(through: string, route: ConsoleRoute, { path, query, app }: Open
 function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): FastifyReply {
   reply.headers(pageHeaders);
   const { baseUrl } = app.settings;
+  const { token, errand } = answered;
   const cookies = [
-    ...(answered.token === undefined ? [] : [cookieHeader(baseUrl, 'session', answered.token)]),
-    ...(answered.errand === undefined
-      ? []
-      : [cookieHeader(baseUrl, 'errand', answered.errand, limits.sessionCodeMs / 1000)]),
-  ];
+    token !== undefined && cookieHeader(baseUrl, 'session', token),
+    errand !== undefined && cookieHeader(baseUrl, 'errand', errand, limits.sessionCodeMs / 1000),
+  ].filter((cookie) => cookie !== false);
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   if ('to' in answered) return reply.code(303).header('location', answered.to).send('');
   if ('file' in answered) {
@@ -276,12 +250,9 @@ function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): Fa
 
 type Failure = Error & { statusCode?: number; status?: number; headers?: Record<string, string> };
 
-const failurePage = (status: number, title: string, text: string): Answer => ({
-  status,
-  ...messagePage(title, text),
-});
-
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const say = (status: number, title: string, text: string) =>
+    send(app, reply, { status, ...messagePage(title, text) }, noFrame);
   // The record may be deleted between the page and its form.
   const isGone = error instanceof ApiError && error.code === 'not_found';
   if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
@@ -295,30 +266,22 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
       error instanceof DatabaseUnavailable && request.method === 'POST'
         ? 'The database could not be reached. Look first whether what you wanted was done.'
         : 'Nothing was changed.';
-    return send(app, reply, failurePage(503, 'Please try again in a minute', says), noFrame);
+    return say(503, 'Please try again in a minute', says);
   }
   // Any deletion may meet a legal hold.
-  if (error instanceof UnderHold)
-    return send(app, reply, failurePage(409, 'A legal hold is in force', error.message), noFrame);
+  if (error instanceof UnderHold) return say(409, 'A legal hold is in force', error.message);
   const status = error.status ?? error.statusCode ?? 500;
   if (status === 429) {
     reply.headers(error.headers ?? {});
-    return send(app, reply, failurePage(429, 'Too many requests', 'Wait for a minute, and try again.'), noFrame);
+    return say(429, 'Too many requests', 'Wait for a minute, and try again.');
   }
   if (status === 413) {
     const kb = (request.routeOptions.bodyLimit ?? limits.publicFormBytes) / 1024;
     const max = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
     const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${max}.`;
-    const text = `${why} Nothing was changed: go back, and send it in parts.`;
-    return send(app, reply, failurePage(413, 'That is too large', text), noFrame);
+    return say(413, 'That is too large', `${why} Nothing was changed: go back, and send it in parts.`);
   }
-  if (status >= 400 && status < 500)
-    return send(app, reply, failurePage(status, 'We could not read that', 'Go back, and try again.'), noFrame);
+  if (status >= 400 && status < 500) return say(status, 'We could not read that', 'Go back, and try again.');
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
-  return send(
-    app,
-    reply,
-    failurePage(500, 'Something went wrong', 'The fault is ours. Go back, and look whether what you wanted was done.'),
-    noFrame,
-  );
+  return say(500, 'Something went wrong', 'The fault is ours. Go back, and look whether what you wanted was done.');
 }

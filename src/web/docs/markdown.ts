@@ -51,9 +51,7 @@ export function beginning(text: string, max: number): string {
     : `${bare.slice(0, bare.lastIndexOf(' ', max - 2))} …`;
 }
 
-/**
- * Markup inside the Markdown is shown as text, and its comments are left out. @param title replaces the first heading
- */
+/** Markup inside the Markdown is shown as text. @param title replaces the first heading */
 export function renderMarkdown(source: string, places: Places, title?: string): Text {
   const ids = headingIds();
   const headings: Heading[] = [];

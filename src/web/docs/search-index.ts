@@ -36,10 +36,7 @@ function distances(numbers: readonly number[]): string {
   return numbers.map((number, i) => (number - (numbers[i - 1] ?? 0)).toString(36)).join(' ');
 }
 
-/**
- * A script, so that a page in a folder can load it too. It holds the pages, their sections with first words, and the
- * sections of every word.
- */
+/** A script, so that a page in a folder can load it too: pages, sections, and the sections of every word. */
 export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string][] = [];
   const holders = new Map<string, number[]>();

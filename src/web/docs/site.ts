@@ -13,10 +13,7 @@ import { codeBlock, headingIds, renderMarkdown } from './markdown.ts';
 import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
 
-/**
- * Makes the documentation from the repository's Markdown and the OpenAPI document. The files are the same on a server
- * and in a folder.
- */
+/** Makes the documentation. The files are the same on a server and in a folder. */
 
 export type SiteFile = { type: string; body: string | Buffer };
 
@@ -51,8 +48,8 @@ function filesUnder(folder: string): string[] {
 }
 
 function entries(): (Entry & { group: string; listed: boolean })[] {
-  const byHand = Object.entries(groups).flatMap(([group, ofGroup]) =>
-    ofGroup.map((one) => ({ ...one, group, listed: true })),
+  const byHand = Object.entries(groups).flatMap(([group, pages]) =>
+    pages.map((one) => ({ ...one, group, listed: true })),
   );
   const known = new Set(byHand.map((one) => one.source));
   const others = filesUnder('docs')

@@ -1,7 +1,8 @@
-import type { Content, Markup } from '../../platform/html/html.ts';
-import { html } from '../../platform/html/html.ts';
-import { assets } from './assets.ts';
-import type { Help } from './help.ts';
+import { LRUCache } from 'lru-cache';
+import type { App } from '../../platform/app.ts';
+import { readOrganisation } from '../../organisations/organisations.ts';
+import { scriptAsset, styleAsset } from '../../platform/html/assets.ts';
+import { type Content, type Markup, html } from '../../platform/html/html.ts';
 import { spokenText } from './spoken.ts';
 
 /** Pages load the style sheet and the scripts of the service itself, and nothing else. */
@@ -55,3 +56,40 @@ export function errorPage(title: string, ...paragraphs: Content[]): Page {
 export function errorSummary(title: string, target: string, message: string): Markup {
   return html`<div class="error" role="alert" tabindex="-1" autofocus><h2>${title}</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`;
 }
+
+export type Help = { organisation: string; contact: string | null };
+
+/** A new contact is shown within this time. */
+const keptMs = 60_000;
+
+const kept = new WeakMap<App, LRUCache<number, Help & { atMs: number }>>();
+
+function keptOf(app: App): LRUCache<number, Help & { atMs: number }> {
+  let found = kept.get(app);
+  if (found === undefined) kept.set(app, (found = new LRUCache({ max: 10_000 })));
+  return found;
+}
+
+/** Every page shows the contact, so it is cached for a minute. */
+export async function helpOf(app: App, organisationId: number): Promise<Help> {
+  const known = keptOf(app).get(organisationId);
+  const nowMs = app.clock.nowMs();
+  if (known !== undefined && Math.abs(nowMs - known.atMs) < keptMs) return known;
+  const { name, contact } = await readOrganisation(app.db, organisationId);
+  const read = { organisation: name, contact, atMs: nowMs };
+  keptOf(app).set(organisationId, read);
+  return read;
+}
+
+/** Without a query, for pages that say that the database cannot be reached. */
+export function knownHelp(app: App, organisationId: number): Help | null {
+  return keptOf(app).get(organisationId) ?? null;
+}
+
+const file = (name: string) => new URL(name, import.meta.url);
+
+export const assets = {
+  style: styleAsset('player', file('style.css')),
+  player: scriptAsset('player', file('player.js')),
+  readAloud: scriptAsset('player', file('read-aloud.js')),
+};

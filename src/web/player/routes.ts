@@ -1,3 +1,4 @@
+import type { Asked } from './question/review-part.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../../platform/app.ts';
 import { contentOf } from '../../records/results/body.ts';
@@ -40,14 +41,14 @@ import { begunElsewhere, startSitting } from '../../sittings/start.ts';
 import type { SittingRow } from '../../sittings/store.ts';
 import { idleEnd, remainingMs } from '../../sittings/working-time.ts';
 import { registerAssets } from '../../platform/html/assets.ts';
-import { assets } from './assets.ts';
+import { assets } from './layout.ts';
 import type { Sent } from './form.ts';
 import { readForm, takeForms } from './form.ts';
-import type { Help } from './help.ts';
-import { helpOf, knownHelp } from './help.ts';
+import type { Help } from './layout.ts';
+import { helpOf, knownHelp } from './layout.ts';
 import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
-import type { Closing } from './closing.ts';
+import type { Closing } from './pages.ts';
 import type { Names } from './pages.ts';
 import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
 import { practicePage, practised } from './question/practice.ts';
@@ -72,11 +73,8 @@ const unknownLink = says(
 /** @property refused the start code was wrong */
 type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
 
-type On = (
-  method: 'GET' | 'POST',
-  path: string,
-  handler: (token: string, request: FastifyRequest) => Promise<Answered>,
-) => void;
+type Handle = (token: string, request: FastifyRequest) => Promise<Answered>;
+type On = (method: 'GET' | 'POST', path: string, handler: Handle) => void;
 
 /** Pages under a link. @param organisationOf null if the token is not valid */
 function linkPages(
@@ -187,11 +185,7 @@ function send(reply: FastifyReply, answered: Answered, help: Help | null = null)
     : reply.code(answered.status ?? 200).send(documentOf(answered.page, help));
 }
 
-async function result(
-  app: App,
-  token: string,
-  again: { text: string; problem: string } | null = null,
-): Promise<Answered> {
+async function result(app: App, token: string, again: Asked['again'] = null): Promise<Answered> {
   const sitting = await openResultLink(app, token);
   if (sitting === null) return unknownLink;
   if (sitting === 'expired')

@@ -41,10 +41,7 @@ const tidy = (text: string): string =>
 
 const chosenNext = 'Chosen: ';
 
-/**
- * The words of a page in reading order, one sentence or part a line. It reads the markup itself, so nothing visible is
- * left out.
- */
+/** The words of a page in reading order, one sentence a line. They come from the markup, so nothing is left out. */
 export function spokenText(content: Markup): string {
   const lines: string[] = [];
   let line = '';
@@ -116,9 +113,7 @@ export function spokenText(content: Markup): string {
 
   function speakSelect(node: Node): void {
     flush();
-    const options = node.children.filter(
-      (child) => typeof child !== 'string' && child.attributes.value !== '',
-    ) as Node[];
+    const options = node.children.filter((one) => typeof one !== 'string' && one.attributes.value !== '') as Node[];
     const names = options.map((option) => option.children.join(''));
     const chosen = options.findIndex(({ attributes }) => Object.hasOwn(attributes, 'selected'));
     if (chosen >= 0) lines.push(chosenNext + names[chosen]);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { App } from '../../platform/app.ts';
@@ -8,63 +9,9 @@ import type { Vouching } from '../../records/evidence/verify.ts';
 import { isSha256, vouch } from '../../records/evidence/verify.ts';
 import { monthNames } from '../../platform/time/clock.ts';
 
-const style = `
-:root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8;--good:#1a6b32;--bad:#b3261e;--old:#8a5300}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#a3acb5;--line:#7d8690;--paper:#14171a;--shade:#1d2226;--link:#7db8f5;--good:#72cf8c;--bad:#ff9b92;--old:#e8b45a}}
-*{box-sizing:border-box}
-[hidden]{display:none!important}
-body{margin:0;background:var(--paper);color:var(--ink);font:1.0625rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
-main{max-width:42rem;margin:0 auto;padding:2rem 1rem 3rem}
-h1{font-size:1.75rem;line-height:1.2;margin:0 0 1rem}
-h2{font-size:1.2rem;line-height:1.3;margin:2.25rem 0 .5rem}
-p{margin:.5rem 0}
-label{display:block;font-weight:600;margin:.75rem 0 .35rem}
-input{font:inherit;display:block;width:100%;padding:.6rem;border:2px solid var(--line);border-radius:4px;background:var(--paper);color:var(--ink)}
-input[type=text]{font:.9rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-input[aria-invalid]{border-color:var(--bad)}
-input[type=file]{padding:2.25rem 1rem;border-style:dashed;background:var(--shade);cursor:pointer}
-.over input[type=file]{border-color:var(--link);border-style:solid}
-button,::file-selector-button{font:inherit;font-weight:600;padding:.6rem 1.2rem;border:2px solid var(--link);border-radius:4px;cursor:pointer}
-button{margin:.75rem 0 0;background:var(--link);color:var(--paper)}
-::file-selector-button{margin-inline-end:.75rem;background:var(--paper);color:var(--link)}
-:focus-visible{outline:3px solid var(--link);outline-offset:2px}
-.verdict{border:1px solid var(--line);border-left:8px solid var(--line);border-radius:4px;padding:1rem 1.25rem;margin:0 0 2rem;background:var(--shade)}
-.verdict h2{margin:0;font-size:1.35rem}
-.current{border-color:var(--good)}.superseded,.withdrawn{border-color:var(--old)}.unknown,.test{border-color:var(--bad)}
-.current h2{color:var(--good)}.superseded h2,.withdrawn h2{color:var(--old)}.unknown h2,.test h2{color:var(--bad)}
-.fault{color:var(--bad);font-weight:600;margin:.35rem 0}
-#state:empty{display:none}
-#state{font-weight:600}
-dl{margin:.5rem 0;font-size:.9375rem}
-dt{color:var(--soft);margin-top:.5rem}
-dd{margin:0}
-code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.9em}
-.soft{color:var(--soft);font-size:.9375rem}
-`;
-
-/**
- * Computes the hash in the browser and goes to the page that answers for it: the file itself is never sent. A file may
- * be dropped anywhere on the page; without this, the browser would open it instead.
- */
-const script = `(function(){
-var choose=document.getElementById('choose'),input=document.getElementById('file'),state=document.getElementById('state');
-if(!window.crypto||!crypto.subtle||!window.File||!File.prototype.arrayBuffer){
-state.textContent='This browser can\u2019t compute the hash here'+(window.isSecureContext===false?', because this page wasn\u2019t opened over https':'')+'. Compute it as described below, and enter it.';return}
-choose.hidden=false;
-function check(files){
-if(!files||!files.length)return;
-if(files.length>1){state.textContent='Choose one file at a time.';return}
-if(files[0].size>1e8){state.textContent='This file is larger than any evidence file.';return}
-state.textContent='Computing the hash on this device\u2026';
-files[0].arrayBuffer().then(function(bytes){return crypto.subtle.digest('SHA-256',bytes)}).then(function(hash){
-location.href='/verify?sha256='+Array.prototype.map.call(new Uint8Array(hash),function(byte){return('0'+byte.toString(16)).slice(-2)}).join('')
-}).catch(function(){state.textContent='The file could not be read. Choose it again.'})}
-input.onchange=function(){check(input.files)};
-function over(on){return function(event){event.preventDefault();document.body.className=on?'over':''}}
-document.ondragover=over(true);document.ondragleave=over(false);
-document.ondrop=function(event){over(false)(event);check(event.dataTransfer.files)};
-window.onpageshow=function(event){if(event.persisted){state.textContent='';input.value=''}}
-})()`;
+const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8').trim();
+const style = file('style.css');
+const script = file('verify.js');
 
 const digest = (text: string) => hash('sha256', text, 'base64');
 const policy = `default-src 'none'; style-src 'sha256-${digest(style)}'; script-src 'sha256-${digest(script)}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;

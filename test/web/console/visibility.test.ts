@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
 import { queries } from '../../../bench/support/console/pages.ts';
-import { placeText } from '../../../src/web/console/kit/page-token.ts';
+import { sealToken } from '../../../src/web/console/kit/reader.ts';
 import type { ConsoleRoute, Visit } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { addressOf } from '../../../src/web/console/server.ts';
@@ -221,12 +221,12 @@ suite('a tutor’s sight', () => {
       path,
     });
     const theirs = `0.${outside[0]!.ids.invitation_id}`;
-    const sealed = placeText(reader(`${base}/invitations`, tutor.userId), [ours], theirs);
+    const sealed = sealToken(reader(`${base}/invitations`, tutor.userId), [ours], theirs);
     assert.ok(!Buffer.from(sealed, 'base64url').toString('latin1').includes(outside[0]!.ids.invitation_id!));
     const shown = async (after: string) =>
       /Canary Visible/.test((await tutor.get(`${base}/invitations?after=${after}`)).text);
     assert.equal(await shown(sealed), false, 'behind all of them');
-    const of = (path: string, userId: string) => placeText(reader(path, userId), [ours], theirs);
+    const of = (path: string, userId: string) => sealToken(reader(path, userId), [ours], theirs);
     for (const forged of [theirs, of(`${base}/results`, tutor.userId), of(`${base}/invitations`, colleague.userId)])
       assert.equal(await shown(forged), true, 'the beginning');
   });

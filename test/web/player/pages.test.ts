@@ -7,7 +7,7 @@ import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { manualClock } from '../../platform/time/manual-clock.ts';
 import { DatabaseUnavailable } from '../../../src/platform/db/connection/unavailable.ts';
 import { updateOrganisation } from '../../../src/organisations/organisations.ts';
-import { assets } from '../../../src/web/player/assets.ts';
+import { assets } from '../../../src/web/player/layout.ts';
 import { findCurrent, findItems } from '../../../src/sittings/store.ts';
 import { withService } from '../../support/service.ts';
 import type { SimulatedLearner } from '../../sittings/learner.ts';

@@ -1,10 +1,7 @@
 import { countDueRequests } from '../../../governance/subject-requests/subject-requests.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { amongMembers, haveFewMembers } from '../../../organisations/groups/visibility.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Visibility, amongMembers, haveFewMembers } from '../../../organisations/groups/visibility.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { waiting } from '../../../sittings/invitations/browse.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { countWithoutRef } from '../../../governance/deduplication/matching.ts';
@@ -15,13 +12,18 @@ import { empty } from '../kit/blocks.ts';
 import { soonMs } from '../organisation/data-protection.ts';
 import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/reader.ts';
 
 /** Work that waits today. Each line leads to the page where it is done, and counts stop at 100. */
 
 const dayMs = 24 * 3600_000;
 
-type Line = { count: number; one: string; many: string; to: string; pressing?: true };
+type Line = { count: number; to: string; words: [one: string, many: string]; isPressing: boolean };
+
+const line = (count: number, to: string, one: string, many: string, isPressing = false): Line => ({
+  ...{ count, to, isPressing },
+  words: [one, many],
+});
 
 const members = `
   select distinct m.learner_id from membership m
@@ -30,10 +32,7 @@ const members = `
 const unbegun =
   'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
 
-/**
- * Counts open invitations whose learner has not begun. With few team members the query starts from them; with many,
- * from all invitations.
- */
+/** Starts from the members of the teams if they are few, otherwise from all open invitations. */
 const invitations = (from: string) => {
   const counted = (more: string) => `
     (select count(*)::int4 from (
@@ -51,14 +50,9 @@ const invitationsOfTeams = statement(
 
 type Invitations = { unopened: number; expiring: number };
 
-async function countInvitations(
-  tx: Tx,
-  organisationId: number,
-  visibility: Visibility,
-  nowMs: number,
-): Promise<Invitations> {
-  const values = [organisationId, new Date(nowMs), limits.maxCounted + 1];
-  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+async function countInvitations(tx: Tx, id: number, visibility: Visibility, nowMs: number): Promise<Invitations> {
+  const values = [id, new Date(nowMs), limits.maxCounted + 1];
+  const isFew = visibility !== null && (await haveFewMembers(tx, id, visibility));
   const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, visibility]);
   return rows[0]!;
 }
@@ -100,151 +94,106 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
     countInvitations(app.db, id, visibility, nowMs),
   ]);
   const review = `${base}/review`;
+  const ending = `within ${limits.expiringDays} days, and nobody has begun`;
+  const unopened = `that nobody has begun for ${limits.unopenedDays} days`;
+  const apart = 'to review: the engines are a level or more apart';
+  const changed = 'to review: the answers changed in the middle';
   return [
-    {
-      count: reviews.overdue,
-      one: 'answer to a learner is overdue',
-      many: 'answers to learners are overdue',
-      to: `${review}?state=asked`,
-      pressing: true,
-    },
-    {
-      count: reviews.asked,
-      one: 'learner asks for a person’s review',
-      many: 'learners ask for a person’s review',
-      to: `${review}?state=asked`,
-    },
-    {
-      count: reviews.needs_review,
-      one: 'result to review: the engines are a level or more apart',
-      many: 'results to review: the engines are a level or more apart',
-      to: `${review}?why=needs_review`,
-    },
-    {
-      count: reviews.person_fit,
-      one: 'result to review: the answers changed in the middle',
-      many: 'results to review: the answers changed in the middle',
-      to: `${review}?why=person_fit`,
-    },
-    {
-      count: reviews.borderline,
-      one: 'placement close to a boundary',
-      many: 'placements close to a boundary',
-      to: `${review}?why=borderline`,
-    },
-    {
-      count: invited.expiring,
-      one: `invitation ends within ${limits.expiringDays} days, and nobody has begun`,
-      many: `invitations end within ${limits.expiringDays} days, and nobody has begun`,
-      to: `${base}/invitations?state=ending`,
-    },
-    {
-      count: invited.unopened,
-      one: `invitation that nobody has begun for ${limits.unopenedDays} days`,
-      many: `invitations that nobody has begun for ${limits.unopenedDays} days`,
-      to: `${base}/invitations?state=unopened`,
-    },
+    line(
+      reviews.overdue,
+      `${review}?state=asked`,
+      'answer to a learner is overdue',
+      'answers to learners are overdue',
+      true,
+    ),
+    line(
+      reviews.asked,
+      `${review}?state=asked`,
+      'learner asks for a person’s review',
+      'learners ask for a person’s review',
+    ),
+    line(reviews.needs_review, `${review}?why=needs_review`, `result ${apart}`, `results ${apart}`),
+    line(reviews.person_fit, `${review}?why=person_fit`, `result ${changed}`, `results ${changed}`),
+    line(
+      reviews.borderline,
+      `${review}?why=borderline`,
+      'placement close to a boundary',
+      'placements close to a boundary',
+    ),
+    line(
+      invited.expiring,
+      `${base}/invitations?state=ending`,
+      `invitation ends ${ending}`,
+      `invitations end ${ending}`,
+    ),
+    line(invited.unopened, `${base}/invitations?state=unopened`, `invitation ${unopened}`, `invitations ${unopened}`),
   ];
 }
 
 async function integrationLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
   if (!integrators.includes(role)) return [];
   const found = await countIntegration(app.db, organisationId, app.clock.nowMs());
+  const unused = `unused for ${limits.keyUnusedDays} days`;
   return [
-    {
-      count: found.disabled,
-      one: 'webhook endpoint is disabled: nothing is sent to it',
-      many: 'webhook endpoints are disabled: nothing is sent to them',
-      to: `${base}/webhooks`,
-      pressing: true,
-    },
-    {
-      count: found.failing,
-      one: 'webhook endpoint fails',
-      many: 'webhook endpoints fail',
-      to: `${base}/webhooks`,
-      pressing: true,
-    },
-    {
-      count: found.dead,
-      one: 'delivery has finally failed',
-      many: 'deliveries have finally failed',
-      to: `${base}/deliveries?status=dead`,
-    },
-    {
-      count: found.elsewhere,
-      one: 'key was used from a network that is new to it',
-      many: 'keys were used from a network that is new to them',
-      to: `${base}/keys`,
-    },
-    {
-      count: found.unused,
-      one: `key unused for ${limits.keyUnusedDays} days`,
-      many: `keys unused for ${limits.keyUnusedDays} days`,
-      to: `${base}/keys`,
-    },
+    line(
+      found.disabled,
+      `${base}/webhooks`,
+      'webhook endpoint is disabled: nothing is sent to it',
+      'webhook endpoints are disabled: nothing is sent to them',
+      true,
+    ),
+    line(found.failing, `${base}/webhooks`, 'webhook endpoint fails', 'webhook endpoints fail', true),
+    line(found.dead, `${base}/deliveries?status=dead`, 'delivery has finally failed', 'deliveries have finally failed'),
+    line(
+      found.elsewhere,
+      `${base}/keys`,
+      'key was used from a network that is new to it',
+      'keys were used from a network that is new to them',
+    ),
+    line(found.unused, `${base}/keys`, `key ${unused}`, `keys ${unused}`),
   ];
 }
 
-async function creditLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
-  if (!managers.includes(role)) return [];
-  const { plan, credits } = await readOrganisation(app.db, organisationId);
-  if (plan !== 'standard' || credits >= limits.creditsLow) return [];
-  const text = { one: 'credit is left for invitations', many: 'credits are left for invitations' };
-  return [
-    {
-      count: Math.max(credits, 0),
-      ...text,
-      to: `${base}/credits`,
-      ...(credits === 0 ? { pressing: true as const } : {}),
-    },
-  ];
-}
-
-async function caseLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
-  if (!managers.includes(role)) return [];
-  const by = new Date(app.clock.nowMs() + soonMs);
-  const count = await countDueRequests(app.db, organisationId, by);
-  const to = `${base}/data-protection`;
-  return [
-    {
-      count,
-      one: 'request about data is due soon, or overdue',
-      many: 'requests about data are due soon, or overdue',
-      to,
-    },
-  ];
-}
-
-async function matchingLines({ app, base, role, organisationId }: Visit): Promise<Line[]> {
-  if (!managers.includes(role)) return [];
-  const count = await countWithoutRef(app.db, organisationId, limits.maxCounted + 1);
-  return [
-    {
-      count,
-      one: 'learner has no reference, so platforms can’t tell who it is',
-      many: 'learners have no reference, so platforms can’t tell who they are',
-      to: `${base}/matching`,
-    },
-  ];
-}
-
-/** Lines with a count of 0 are left out, except the line about credits: 0 credits is what an admin must know. */
-export async function todayPart(visit: Visit): Promise<Content> {
-  const [learners, unmatched, cases, platforms, credits] = await Promise.all([
-    learnerLines(visit),
-    matchingLines(visit),
-    caseLines(visit),
-    integrationLines(visit),
-    creditLines(visit),
+/** Credits come last, and also with a count of 0: that is what an admin must know. */
+async function managerLines({ app, base, role, organisationId: id }: Visit): Promise<[Line[], Line[]]> {
+  if (!managers.includes(role)) return [[], []];
+  const [{ plan, credits }, cases, unmatched] = await Promise.all([
+    readOrganisation(app.db, id),
+    countDueRequests(app.db, id, new Date(app.clock.nowMs() + soonMs)),
+    countWithoutRef(app.db, id, limits.maxCounted + 1),
   ]);
-  const lines = [...[...learners, ...unmatched, ...cases, ...platforms].filter(({ count }) => count > 0), ...credits];
-  return html`<h2>What needs somebody</h2>${
-    lines.length === 0
-      ? empty('Nothing needs anybody just now.')
-      : html`<ul class="choices">${lines.map(
-          ({ count, one, many, to, pressing }) =>
-            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${count === 1 ? one : many}</a></li>`,
-        )}</ul>`
-  }`;
+  const words = ['credit is left for invitations', 'credits are left for invitations'] as const;
+  const credit = line(Math.max(credits, 0), `${base}/credits`, ...words, credits === 0);
+  const lines = [
+    line(
+      unmatched,
+      `${base}/matching`,
+      'learner has no reference, so platforms can’t tell who it is',
+      'learners have no reference, so platforms can’t tell who they are',
+    ),
+    line(
+      cases,
+      `${base}/data-protection`,
+      'request about data is due soon, or overdue',
+      'requests about data are due soon, or overdue',
+    ),
+  ];
+  return [lines, plan === 'standard' && credits < limits.creditsLow ? [credit] : []];
+}
+
+export async function todayPart(visit: Visit): Promise<Content> {
+  const [learners, [manager, credits], platforms] = await Promise.all([
+    learnerLines(visit),
+    managerLines(visit),
+    integrationLines(visit),
+  ]);
+  const lines = [...[...learners, ...manager, ...platforms].filter(({ count }) => count > 0), ...credits];
+  const items = lines.map(
+    ({ count, to, words, isPressing }) =>
+      html`<li><a href="${to}"><strong class="${isPressing ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${words[count === 1 ? 0 : 1]}</a></li>`,
+  );
+  return [
+    html`<h2>What needs somebody</h2>`,
+    items.length === 0 ? empty('Nothing needs anybody just now.') : html`<ul class="choices">${items}</ul>`,
+  ];
 }

@@ -1,16 +1,12 @@
-import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import { findSandbox } from '../../../organisations/sandboxes.ts';
-import type { SandboxState } from '../../../organisations/sandboxes.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type SandboxState, findSandbox } from '../../../organisations/sandboxes.ts';
 import { integrators, roleMeanings, roleNames, roles } from '../../../organisations/users/roles.ts';
-import { empty, facts, moment, notice } from '../kit/blocks.ts';
+import { empty, facts, moment, notice, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
-import type { Milestone } from './milestones.ts';
-import { findMilestones, keepMilestones } from './milestones.ts';
 import { todayPart } from './dashboard.ts';
-import type { Answer, ConsoleRoute, PersonVisit, Visit } from '../kit/route.ts';
-import { get } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type PersonVisit, type Visit, get } from '../kit/route.ts';
 
 export const homeRoutes: ConsoleRoute[] = [
   get('', roles, start, { menu: 'Today' }),
@@ -25,15 +21,14 @@ async function entrance(visit: PersonVisit): Promise<Answer> {
 }
 
 async function organisations({ session: { memberships } }: PersonVisit): Promise<Answer> {
+  const none = 'You belong to no organisation any more. Ask an owner of yours for an invitation.';
+  const items = memberships.map(
+    (one) =>
+      html`<li><a href="/console/${one.public_id}">${name(one.name)}</a> <span class="hint">${roleNames[one.role]}</span></li>`,
+  );
   return {
     title: 'Your organisations',
-    main:
-      memberships.length === 0
-        ? empty('You belong to no organisation any more. Ask an owner of yours for an invitation.')
-        : html`<ul class="choices">${memberships.map(
-            (one) =>
-              html`<li><a href="/console/${one.public_id}">${name(one.name)}</a> <span class="hint">${roleNames[one.role]}</span></li>`,
-          )}</ul>`,
+    main: items.length > 0 ? html`<ul class="choices">${items}</ul>` : empty(none),
   };
 }
 
@@ -74,43 +69,46 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
 
 async function start(visit: Visit): Promise<Answer> {
   const { app, organisation, role, organisationId, query } = visit;
-  const isIntegrator = integrators.includes(role);
-  const [needs, sandbox] = await Promise.all([
-    todayPart(visit),
-    isIntegrator ? findSandbox(app.db, organisationId) : null,
-  ]);
+  const findState = integrators.includes(role) ? findSandbox(app.db, organisationId) : null;
+  const [needs, sandbox] = await Promise.all([todayPart(visit), findState]);
   return {
     title: 'Start',
     heading: name(organisation.name),
     says: 'What needs somebody today, each line leading to where it is mended.',
-    main: html`${notice(query, {
-      asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
-      reset: 'The sandbox is new: make a key for it.',
-      made: 'The result has happened. The next poll shows it, and endpoints are told now.',
-    })}${needs}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts({
-      'Your role': roleNames[role],
-      'What it may': roleMeanings[role],
-      'Organisation id': html`<code>${organisation.public_id}</code>`,
-    })}`,
+    main: [
+      notice(query, {
+        asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
+        reset: 'The sandbox is new: make a key for it.',
+        made: 'The result has happened. The next poll shows it, and endpoints are told now.',
+      }),
+      needs,
+      sandbox && (await gettingStarted(visit, sandbox)),
+      html`<h2>This organisation</h2>`,
+      facts({
+        'Your role': roleNames[role],
+        'What it may': roleMeanings[role],
+        'Organisation id': code(organisation.public_id),
+      }),
+    ],
   };
 }
 
 async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Content> {
-  const { app, organisationId, zone } = visit;
+  const { app, base, organisationId, zone } = visit;
   const { reached, isNew } = await findMilestones(app.db, organisationId);
   if (isNew.length > 0) await withUnitOfWork(app, null, (work) => keepMilestones(work, organisationId, reached, isNew));
   const shown = steps.filter((step) => step.inSandboxes !== true || sandbox.is_one);
   const done = shown.filter(({ kind }) => reached[kind] !== undefined).length;
-  return html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks them as it sees them happen.</p><ol class="ticks">${shown.map(
-    ({ kind, what, how }) => {
-      const at = reached[kind];
-      return html`<li>${
-        at === undefined
-          ? html`<span aria-hidden="true">○</span> ${what}<p class="hint">${how(visit.base)}</p>`
-          : html`<span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, zone)})</span>`
-      }</li>`;
-    },
-  )}</ol>${sandboxPart(visit, sandbox)}`;
+  const items = shown.map(({ kind, what, how }) => {
+    const at = reached[kind];
+    return at === undefined
+      ? html`<li><span aria-hidden="true">○</span> ${what}<p class="hint">${how(base)}</p></li>`
+      : html`<li><span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, zone)})</span></li>`;
+  });
+  return [
+    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks them as it sees them happen.</p><ol class="ticks">${items}</ol>`,
+    sandboxPart(visit, sandbox),
+  ];
 }
 
 function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): Content {
@@ -122,4 +120,94 @@ function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): C
   if (sandbox.asked_at !== null) return html`<h2>Sandbox</h2><p>Asked for on ${moment(sandbox.asked_at, zone)}.</p>`;
   if (!mayAsk) return null;
   return html`<h2>Sandbox</h2><p>An organisation of its own with test keys and made-up learners, for the same people: a platform can be connected to it without touching anybody’s results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Get a sandbox' : 'Ask for a sandbox'}</a></div>`;
+}
+
+export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' | 'received';
+
+type Reached = Partial<Record<Milestone | 'made', Date>>;
+
+const kept = statement('milestone.kept', `select kind, at from milestone where organisation_id = $1`);
+const keep = statement(
+  'milestone.keep',
+  `insert into milestone (organisation_id, kind, at) values ($1, $2, $3) on conflict (organisation_id, kind) do nothing`,
+);
+const keepLatest = statement(
+  'milestone.keep_latest',
+  `
+  insert into milestone (organisation_id, kind, at) values ($1, $2, $3)
+  on conflict (organisation_id, kind) do update set at = excluded.at`,
+);
+const forget = statement('milestone.forget', `delete from milestone where organisation_id = $1 and kind = $2`);
+const keys = statement(
+  'milestone.keys',
+  `
+  select (select min(created_at) from access_key where organisation_id = $1) as key,
+         (select min(first_at) from key_use where organisation_id = $1) as request`,
+);
+
+/** Only the first calls matter, so a long audit log is not read to its beginning. */
+const latest = 5000;
+const walks = statement(
+  'milestone.walks',
+  `
+  select min(at) filter (where status = 200 and detail like '%"more":false%') as walk,
+         min(at) filter (where status = 304) as not_modified,
+         min(at) filter (where status = 200 and at > $2) as received
+    from (select at, status, action, detail from audit where organisation_id = $1 order by audit_id desc limit ${latest}) a
+   where action = 'GET /assessments'`,
+);
+const deliveries = statement(
+  'milestone.deliveries',
+  `
+  select min(d.finished_at) as webhook from webhook_endpoint e,
+         lateral (select finished_at, status from delivery d
+                   where d.organisation_id = $1 and d.endpoint_id = e.endpoint_id
+                   order by created_at limit ${latest}) d
+   where e.organisation_id = $1 and d.status = 'succeeded'`,
+);
+
+export async function findMilestones(
+  tx: Tx,
+  organisationId: number,
+): Promise<{ reached: Reached; isNew: Milestone[] }> {
+  const known = await tx.query<{ kind: Milestone | 'made'; at: Date }>(kept, [organisationId]);
+  const reached: Reached = Object.fromEntries(known.map(({ kind, at }) => [kind, at]));
+  const isNew: Milestone[] = [];
+  const see = (kind: Milestone, at: Date | null | undefined) => {
+    if (reached[kind] !== undefined || at === null || at === undefined) return;
+    reached[kind] = at;
+    isNew.push(kind);
+  };
+  const [begun] = await tx.query<{ key: Date | null; request: Date | null }>(keys, [organisationId]);
+  if (begun!.key !== null) reached.key = begun!.key;
+  if (begun!.request !== null) reached.request = begun!.request;
+  const open = reached.walk === undefined || reached.not_modified === undefined || reached.received === undefined;
+  if (reached.request !== undefined && open) {
+    const [seen] = await tx.query<Record<'walk' | 'not_modified' | 'received', Date | null>>(walks, [
+      organisationId,
+      reached.made ?? null,
+    ]);
+    see('walk', seen!.walk);
+    see('not_modified', seen!.not_modified);
+    see('received', seen!.received);
+  }
+  if (reached.webhook === undefined)
+    see('webhook', (await tx.query<{ webhook: Date | null }>(deliveries, [organisationId]))[0]!.webhook);
+  return { reached, isNew };
+}
+
+/** A milestone stays after the log rows that showed it are deleted. */
+export async function keepMilestones(
+  work: UnitOfWork,
+  organisationId: number,
+  reached: Reached,
+  kinds: readonly Milestone[],
+): Promise<void> {
+  for (const kind of kinds) await work.tx.query(keep, [organisationId, kind, reached[kind]]);
+}
+
+/** The milestone "received" starts again: it now waits for this test result. */
+export async function testResultMade(work: UnitOfWork, organisationId: number): Promise<void> {
+  await work.tx.query(keepLatest, [organisationId, 'made', new Date(work.nowMs)]);
+  await work.tx.query(forget, [organisationId, 'received']);
 }

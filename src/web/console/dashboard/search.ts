@@ -1,60 +1,51 @@
 import { findRequest } from '../../../platform/audit/log.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef } from '../../../platform/validation/personal-data.ts';
-import type { Match } from '../../../api/tracer/identifier-lookup.ts';
-import { findByIdentifier } from '../../../api/tracer/identifier-lookup.ts';
-import type { Role } from '../../../organisations/users/roles.ts';
+import { type Match, findByIdentifier } from '../../../api/tracer/identifier-lookup.ts';
+import { type Role, logReaders, integrators } from '../../../organisations/users/roles.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import type { Faults } from '../kit/form.ts';
-import { fieldsOf } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { formRoutes } from '../kit/route.ts';
-import { logReaders, integrators } from '../../../organisations/users/roles.ts';
+import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
+import { formPage } from '../kit/page.ts';
 
 /** The search sends its text in the body of a form, because a reference in a URL may name a person. */
 
-export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, searchPage, search);
+export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, (visit) => searchPage(visit), search);
 
-/**
- * The page never shows the text again, so the response is the same for unknown IDs and for those of another
- * organisation.
- */
-function searchPage(visit: Visit, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  return {
+/** The page never shows the text again, so the response is the same for unknown IDs and for those of another organisation. */
+const searchPage = (visit: Visit, faults: Faults = {}): Answer =>
+  formPage(visit, {
     title: 'Find by reference or id',
     says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
     faults,
-    main: f.form(
-      'Find it',
-      {},
+    button: 'Find it',
+    fields: (f) =>
       f.text('reference', 'Reference or id', {
         hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
         type: 'search',
         value: '',
       }),
-    ),
-  };
-}
+  });
 
 async function search(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, role, form: sent } = visit;
+  const again = (reference: string) => searchPage(visit, { reference });
   const text = sent.text('reference');
-  if (text === '') return searchPage(visit, { reference: 'Enter a reference or an id.' });
+  if (text === '') return again('Enter a reference or an id.');
   if (text.includes('@') || holdsNationalInsuranceNumber(text))
-    return searchPage(visit, {
-      reference: 'Enter a reference or an id: never a name, an e-mail address or a number of a person.',
-    });
+    return again('Enter a reference or an id: never a name, an e-mail address or a number of a person.');
   // The nil UUID finds nothing, and takes as long as any other ID.
-  const given = isOpaqueRef(text) ? text : nilUuid;
-  const [named, call] = await Promise.all([findByIdentifier(app.db, id, given), findRequest(app.db, id, given)]);
-  const paths = [...named.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
+  const identifier = isOpaqueRef(text) ? text : nilUuid;
+  const [found, call] = await Promise.all([
+    findByIdentifier(app.db, id, identifier),
+    findRequest(app.db, id, identifier),
+  ]);
+  const paths = [...found.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
   const path = paths.find((one) => one !== null);
-  if (path === undefined)
-    return searchPage(visit, {
-      reference:
+  return path === undefined
+    ? again(
         'Nothing here has this reference or id. Capital letters count, and a result that was never recorded has none.',
-    });
-  return { to: `${base}${path}` };
+      )
+    : { to: `${base}${path}` };
 }
 
 function pathOf({ kind, id }: Match, role: Role): string | null {

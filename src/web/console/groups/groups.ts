@@ -1,29 +1,14 @@
-import type { BrowsedGroup, Passage } from '../../../organisations/groups/browse.ts';
-import { browseHistory, impactOfGroup } from '../../../organisations/groups/browse.ts';
+import { type BrowsedGroup, browseHistory, impactOfGroup } from '../../../organisations/groups/browse.ts';
 import { changeGroup } from '../../../organisations/groups/change.ts';
 import { createGroup } from '../../../organisations/groups/create.ts';
 import { groupNameFault } from '../../../organisations/groups/description.ts';
 import { clientGroupTypes, groupTypes } from '../../../organisations/groups/types.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
-import { actorNames } from '../kit/actors.ts';
-import {
-  confirmPage,
-  day,
-  facts,
-  filters,
-  instant,
-  notice,
-  pager,
-  table,
-  countWords,
-  messagePage,
-  pageOf,
-} from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { any, filtersOf, fieldsOf, isFaulty } from '../kit/form.ts';
+import { actorNames, visibilityOf } from '../kit/reader.ts';
+import { day, facts, instant, notice, countWords, code, readToken, readPage } from '../kit/blocks.ts';
+import { type Faults, any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
   groupList,
@@ -35,11 +20,10 @@ import {
   reachInWords,
   typeWords,
   unlessTooMany,
-} from './group.ts';
-import { membersPart } from './members.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { get, formRoutes } from '../kit/route.ts';
+  membersPart,
+} from './members.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, formRoutes } from '../kit/route.ts';
+import { listPage, formPage, confirmPage, messagePage } from '../kit/page.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
 
@@ -49,12 +33,7 @@ export const groupRoutes: ConsoleRoute[] = [
   ...formRoutes('/groups/create', managers, createPage, create),
   get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
   get('/groups/{group_id}/history', learnerReaders, history),
-  ...formRoutes(
-    '/groups/{group_id}/rename',
-    managers,
-    async (visit) => renamePage(visit, await groupOf(visit)),
-    rename,
-  ),
+  ...formRoutes('/groups/{group_id}/rename', managers, async (one) => renamePage(one, await groupOf(one)), rename),
   ...formRoutes('/groups/{group_id}/archive', managers, showArchive, (visit) => setActive(visit, false)),
   ...formRoutes('/groups/{group_id}/bring-back', managers, showBringBack, (visit) => setActive(visit, true)),
 ];
@@ -62,30 +41,37 @@ export const groupRoutes: ConsoleRoute[] = [
 async function groups(visit: Visit): Promise<Answer> {
   const { path, role, query } = visit;
   const list = await groupList(visit, groupTypes.find((one) => one === query.get('type')) ?? null);
-  return {
+  return listPage(visit, {
     title: 'Groups',
-    main: html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>${
+    intro: [
+      html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>`,
       managers.includes(role) &&
-      html`<div class="actions"><a class="button" href="${path}/create">Create a group</a></div>`
-    }${filters(path, [filtersOf(visit).select('type', 'Type', any(typeChoices(groupTypes))), list.stateField])}${table(
-      { caption: 'By type and name', none: 'There is no group like this.' },
-      list.rows,
-      { Name: list.name, Type: (row) => typeWords(row.type), ...list.columns, 'Learners now': list.members },
-    )}${list.pages}`,
-  };
+        html`<div class="actions"><a class="button" href="${path}/create">Create a group</a></div>`,
+    ],
+    filters: (q) => [q.select('type', 'Type', any(typeChoices(groupTypes))), list.stateField(q)],
+    caption: 'By type and name',
+    none: 'There is no group like this.',
+    rows: list.rows,
+    columns: {
+      Name: list.name,
+      Type: (row: BrowsedGroup) => typeWords(row.type),
+      ...list.columns,
+      'Learners now': list.members,
+    },
+    next: list.next,
+  });
 }
 
 const typeChoices = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, typeWords(type)]));
 
 function createPage(visit: Visit, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const cancel = `${visit.base}/groups`;
-  return {
+  return formPage(visit, {
     title: 'Create a group',
     says: 'A cohort, course, campus or whatever else your learners are put together by.',
-    back: { to: cancel, label: 'Groups' },
+    back: { to: `${visit.base}/groups`, label: 'Groups' },
     faults,
-    main: f.form('Create the group', { cancel }, [
+    button: 'Create the group',
+    fields: (f) => [
       f.select('type', 'Type', typeChoices(clientGroupTypes), {
         hint: 'It stays. Teams, which say whom a tutor sees, are made on the page Teams.',
       }),
@@ -94,8 +80,8 @@ function createPage(visit: Visit, faults: Faults = {}): Answer {
         width: 20,
       }),
       f.text('group_name', 'Name'),
-    ]),
-  };
+    ],
+  });
 }
 
 async function create(visit: Visit): Promise<Answer> {
@@ -104,12 +90,12 @@ async function create(visit: Visit): Promise<Answer> {
   const faults = newGroupFaults(visit);
   if (type === undefined) faults.type = 'Choose a type.';
   if (type === undefined || isFaulty(faults)) return createPage(visit, faults);
-  const given = { type, ref: sent.text('ref'), name: sent.text('group_name') };
+  const described = { type, ref: sent.text('ref'), name: sent.text('group_name') };
   const made = async (): Promise<Answer> => {
-    const { row, created } = await change(async (work) => {
-      const result = await createGroup(work, organisationId, given);
-      return result.created ? { result, resource: result.row.group_id } : { result };
-    });
+    const { row, created } = await change(
+      (work) => createGroup(work, organisationId, described),
+      (result) => result.created && result.row.group_id,
+    );
     if (created) return { to: `${base}/groups/${row.group_id}?did=created` };
     return createPage(visit, { ref: 'There is a group of this type with this reference already.' });
   };
@@ -127,7 +113,12 @@ async function group(visit: Visit): Promise<Answer> {
     title: 'Group',
     heading: name(found.name),
     back: { to: `${base}/groups`, label: 'Groups' },
-    main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${groupActions(visit, found)}${role !== 'developer' && (await membersPart(visit, found))}`,
+    main: [
+      notice(query, groupNotices),
+      groupFacts(visit, found),
+      groupActions(visit, found),
+      role !== 'developer' && (await membersPart(visit, found)),
+    ],
   };
 }
 
@@ -141,11 +132,11 @@ export const groupNotices: Record<string, Content> = {
 export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
   return facts({
     Type: typeWords(found.type),
-    Reference: html`<code>${found.ref}</code>`,
+    Reference: code(found.ref),
     State: found.active ? 'Active' : 'Archived: it is shown in no result, and its members stay',
     'Learners now': countWords(found.members, limits.membersCountedOfOne),
     Made: day(found.created_at, zone),
-    'Group id': html`<code>${found.group_id}</code>`,
+    'Group id': code(found.group_id),
   });
 }
 
@@ -158,22 +149,18 @@ export function groupActions({ base, role }: Visit, found: BrowsedGroup): Conten
 }
 
 function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const path = groupPath(visit, found);
-  return {
+  return formPage(visit, {
     title: 'Rename a group',
     heading: html`Rename ${name(found.name)}`,
-    back: { to: path, label: found.name },
+    back: { to: groupPath(visit, found), label: found.name },
     faults,
-    main: f.form(
-      'Rename it',
-      { cancel: path },
+    button: 'Rename it',
+    fields: (f) =>
       f.text('group_name', 'Name', {
         hint: 'Everything that shows the group is sent to your platforms again with the new name. The reference stays.',
         initial: found.name,
       }),
-    ),
-  };
+  });
 }
 
 async function rename(visit: Visit): Promise<Answer> {
@@ -185,24 +172,24 @@ async function rename(visit: Visit): Promise<Answer> {
   return { to: `${groupPath(visit, found)}?did=renamed` };
 }
 
-const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGroup, changed: GroupChange) =>
-  change(async (work) => ({
-    result: await changeGroup(work, organisationId, id, changed, { managingTeams: true }),
-    resource: id,
-  }));
+const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGroup, changes: GroupChange) =>
+  change(
+    (work) => changeGroup(work, organisationId, id, changes, { managingTeams: true }),
+    () => id,
+  );
 
 async function showArchive(visit: Visit): Promise<Answer> {
   const found = await groupOf(visit);
   return confirmPage(visit, {
     title: 'Archive a group?',
     heading: html`Archive ${name(found.name)}?`,
+    back: { to: groupPath(visit, found) },
     says: [
       'It is no longer shown in results. Members and their history stay, and it can be brought back.',
       ...(isTeam(found) ? ['Tutors see nobody by an archived team.'] : []),
       await reachOf(visit, found),
     ],
     button: 'Archive it',
-    cancel: groupPath(visit, found),
   });
 }
 
@@ -211,13 +198,13 @@ async function showBringBack(visit: Visit): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Bring a group back?',
     heading: html`Bring ${name(found.name)} back?`,
+    back: { to: groupPath(visit, found) },
     says: [
       'It is shown in the results of its members again.',
       ...(isTeam(found) ? ['Its staff see its learners again.'] : []),
       await reachOf(visit, found),
     ],
     button: 'Bring it back',
-    cancel: groupPath(visit, found),
     danger: false,
   });
 }
@@ -238,35 +225,31 @@ async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   }));
 }
 
-/** `MICROSECONDS.SHOWN`: several changes can share an instant, so the token also says how many of them were shown. */
-function readPlace(text: string | null): { from: number; skip: number } | null {
-  const [, from, skip] = /^(\d{1,16})\.(\d{1,5})$/.exec(text ?? '') ?? [];
-  return from === undefined ? null : { from: Number(from), skip: Number(skip) };
-}
-
 async function history(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
   const found = await groupOf(visit);
-  const place = readPlace(query.get('before'));
-  const from = place?.from ?? Number.MAX_SAFE_INTEGER;
-  const skip = place?.skip ?? 0;
+  // Several changes can share an instant, so the token also says how many of them were shown.
+  const [from = Number.MAX_SAFE_INTEGER, skip = 0] = (readToken(query.get('before'), 'int8', 'int4') ?? []).map(Number);
   const visibility = await visibilityOf(visit);
-  const at = { from, skip, limit: limits.consoleRows + 1 };
-  const [passages, by] = await Promise.all([
-    browseHistory(app.db, organisationId, found.group_id, visibility, at),
+  const [{ rows, last }, by] = await Promise.all([
+    readPage((limit) => browseHistory(app.db, organisationId, found.group_id, visibility, { from, skip, limit })),
     actorNames(visit),
   ]);
-  const { rows, last } = pageOf(passages);
   const ofLast = rows.filter((row) => row.at === last?.at).length + (last?.at === from ? skip : 0);
-  return {
+  return listPage(visit, {
     title: 'Who joined and who left',
     back: { to: groupPath(visit, found), label: found.name },
-    main: html`${table<Passage>({ caption: 'The latest first', none: 'Nobody has been a member yet.' }, rows, {
+    caption: 'The latest first',
+    none: 'Nobody has been a member yet.',
+    rows,
+    columns: {
       Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
-      Reference: (row) => row.ref && html`<code>${row.ref}</code>`,
+      Reference: (row) => code(row.ref),
       What: (row) => (row.kind === 'joined' ? 'Joined' : 'Left'),
       When: (row) => instant(row.at, zone),
       By: (row) => row.actor && by(row.actor),
-    })}${pager(visit, last && `${last.at}.${ofLast}`, 'before')}`,
-  };
+    },
+    next: last && `${last.at}.${ofLast}`,
+    after: 'before',
+  });
 }

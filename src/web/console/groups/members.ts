@@ -1,30 +1,46 @@
-import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
-import type { BrowsedGroup, GroupMember } from '../../../organisations/groups/browse.ts';
+import type { BrowsedGroup, GroupMember, Impact } from '../../../organisations/groups/browse.ts';
 import {
+  browseGroup,
   browseGroups,
+  membersCountedFor,
   browseMembers,
-  impactOfLearners,
   isSorted,
   memberIds,
+  impactOfLearners,
 } from '../../../organisations/groups/browse.ts';
-import { findGroups } from '../../../organisations/groups/groups.ts';
-import type { Moving } from '../../../organisations/groups/members.ts';
-import { previewPasted, readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
-import type { MembershipRun } from '../../../organisations/groups/runs.ts';
-import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import type { GroupRow } from '../../../organisations/groups/store.ts';
+import { ApiError } from '../../../platform/errors/errors.ts';
+import { groupNameFault, groupRefFault } from '../../../organisations/groups/description.ts';
+import { teamType } from '../../../organisations/groups/types.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import { name } from '../kit/frame.ts';
+import type { Visit, Answer, ConsoleRoute } from '../kit/route.ts';
+import { findOr404, NoSuchPage, get, post, formRoutes, onceOf, inBackground } from '../kit/route.ts';
+import { visibilityOf } from '../kit/reader.ts';
+import {
+  countWords,
+  yesOrNo,
+  numeric,
+  readPage,
+  uuidIn,
+  code,
+  day,
+  facts,
+  moment,
+  pager,
+  progress,
+  table,
+  number,
+} from '../kit/blocks.ts';
+import { type Faults, any, faultsIn, Fields, hiddenField, tickBox, chosenIds } from '../kit/form.ts';
+import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
+import { findGroups } from '../../../organisations/groups/groups.ts';
+import { previewPasted, readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
+import { type MembershipRun, membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, facts, moment, pager, progress, table, number, pageOf, messagePage } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { hiddenField, any, fieldsOf, tickBox } from '../kit/form.ts';
-import { name } from '../kit/frame.ts';
-import { groupOf, groupPath, isTeam, learnerName, learnersInWords, reachInWords } from './group.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, post, formRoutes, onceOf, inBackground, named } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
+import { formPage, messagePage } from '../kit/page.ts';
 
 /** Members are added by pasting references, and removed or moved by ticking them. Long lists are a background job. */
 export const memberRoutes: ConsoleRoute[] = [
@@ -38,23 +54,27 @@ export const memberRoutes: ConsoleRoute[] = [
 
 export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Content> {
   const { app, base, organisationId, zone, role, query } = visit;
-  const given = query.get('after') ?? '';
-  const at = { after: isUuid(given) ? given : null, limit: limits.consoleRows + 1 };
-  const { rows, last } = pageOf(await browseMembers(app.db, organisationId, group, await visibilityOf(visit), at));
-  const may = managers.includes(role);
+  const visibility = await visibilityOf(visit);
+  const { rows, last } = await readPage((limit) =>
+    browseMembers(app.db, organisationId, group, visibility, { after: uuidIn(query), limit }),
+  );
+  const isManager = managers.includes(role);
   const here = `${base}/groups/${group.group_id}`;
   const caption = isSorted(group) ? 'By name' : 'In the order of their ids';
   const shown = table<GroupMember>({ caption, none: 'Nobody is in it.' }, rows, {
     Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
-    Reference: (row) => row.ref && html`<code>${row.ref}</code>`,
+    Reference: (row) => code(row.ref),
     Since: (row) => day(row.joined_position, zone),
-    ...(may && { Choose: (row: GroupMember) => tickBox('learner', row.learner_id, row.ref ?? row.full_name) }),
+    ...(isManager && { Choose: (row: GroupMember) => tickBox('learner', row.learner_id, row.ref ?? row.full_name) }),
   });
-  return html`<h2>Learners</h2>${
-    may && rows.length > 0
+  return [
+    html`<h2>Learners</h2>`,
+    isManager && rows.length > 0
       ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Take out the chosen</button><button class="second" name="press" value="move">Move the chosen</button><a href="${here}/move-all">Move everybody</a></div></form>`
-      : shown
-  }${pager(visit, last?.learner_id)}<p>${may && html`<a href="${here}/take-out">Take out by reference</a> · `}<a href="${here}/history">Who joined and who left</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">How the results spread</a></p>`;
+      : shown,
+    pager(visit, last?.learner_id),
+    html`<p>${isManager && html`<a href="${here}/take-out">Take out by reference</a> · `}<a href="${here}/history">Who joined and who left</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">How the results spread</a></p>`,
+  ];
 }
 
 function pasteRoutes(path: string, how: 'join' | 'leave'): ConsoleRoute[] {
@@ -65,26 +85,23 @@ function pasteRoutes(path: string, how: 'join' | 'leave'): ConsoleRoute[] {
 type How = 'join' | 'leave' | 'move';
 
 function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const path = groupPath(visit, group);
-  return {
+  const shown = name(group.name);
+  return formPage(visit, {
     title: how === 'join' ? 'Add learners' : 'Take learners out',
-    heading:
-      how === 'join' ? html`Add learners to ${name(group.name)}` : html`Take learners out of ${name(group.name)}`,
-    back: { to: path, label: group.name },
+    heading: how === 'join' ? html`Add learners to ${shown}` : html`Take learners out of ${shown}`,
+    back: { to: groupPath(visit, group), label: group.name },
     faults,
-    main: html`<p>Nothing is changed before you have seen what would be.</p>${f.form(
-      'Look them up',
-      { cancel: path, upload: true },
-      [
-        f.lines('references', 'References of the learners', {
-          hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
-          rows: 12,
-        }),
-        f.file('file', 'Or a text or CSV file', '.csv,.tsv,.txt,text/csv,text/plain'),
-      ],
-    )}`,
-  };
+    intro: html`<p>Nothing is changed before you have seen what would be.</p>`,
+    button: 'Look them up',
+    upload: true,
+    fields: (f) => [
+      f.lines('references', 'References of the learners', {
+        hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
+        rows: 12,
+      }),
+      f.file('file', 'Or a text or CSV file', '.csv,.tsv,.txt,text/csv,text/plain'),
+    ],
+  });
 }
 
 async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
@@ -102,20 +119,17 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const pasted = readPastedRefs(file?.subarray(markBytes).toString('latin1') ?? sent.raw('references'));
   const count = pasted.refs.length + pasted.faults.length;
   if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
-  if (count > limits.pastedRefs)
-    return pastePage(visit, group, how, {
-      references: `These are ${number(count)}: enter at most ${number(limits.pastedRefs)} at once.`,
-    });
-  const looked = await previewPasted(app.db, organisationId, group.group_id, pasted, how);
-  const settled = how === 'join' ? 'In it already' : 'Not in it';
-  return confirmation(visit, group, how, looked.concerned, [
+  const tooMany = `These are ${number(count)}: enter at most ${number(limits.pastedRefs)} at once.`;
+  if (count > limits.pastedRefs) return pastePage(visit, group, how, { references: tooMany });
+  const { concerned, settled, faults } = await previewPasted(app.db, organisationId, group.group_id, pasted, how);
+  return confirmation(visit, group, how, concerned, [
     facts({
-      [how === 'join' ? 'To be added' : 'To be taken out']: number(looked.concerned.length),
-      [settled]: number(looked.settled),
+      [how === 'join' ? 'To be added' : 'To be taken out']: number(concerned.length),
+      [how === 'join' ? 'In it already' : 'Not in it']: number(settled),
       Repeated: pasted.repeated > 0 && number(pasted.repeated),
-      'Left out': number(looked.faults.length),
+      'Left out': number(faults.length),
     }),
-    looked.faults.length === 0 ? null : faultsTable(looked.faults),
+    faults.length > 0 && faultsTable(faults),
   ]);
 }
 
@@ -130,16 +144,15 @@ function faultsTable(faults: { row: number; sentence: string }[]): Content {
 }
 
 async function previewChosen(visit: Visit): Promise<Answer> {
-  const { form: sent } = visit;
   const group = await groupOf(visit);
-  const ids = [...new Set(sent.all('learner').map((id) => id.toLowerCase()))].filter(isUuid);
+  const ids = chosenIds(visit, 'learner');
   if (ids.length === 0)
     return {
       ...messagePage('Nobody was chosen', 'Tick the learners whom you mean.'),
       back: { to: groupPath(visit, group), label: group.name },
       status: 422,
     };
-  return confirmation(visit, group, sent.raw('press') === 'move' ? 'move' : 'leave', ids, null);
+  return confirmation(visit, group, visit.form.raw('press') === 'move' ? 'move' : 'leave', ids, null);
 }
 
 async function previewAll(visit: Visit): Promise<Answer> {
@@ -190,92 +203,91 @@ async function confirmation(
   { all = false, faults = {} }: { all?: boolean; faults?: Faults } = {},
 ): Promise<Answer> {
   const { app, base, organisationId } = visit;
-  const f = fieldsOf(visit, faults);
   const { title, verb, button, heading } = words[how];
-  const path = groupPath(visit, group);
-  const back = { to: path, label: group.name };
+  const back = { to: groupPath(visit, group), label: group.name };
   if (learnerIds.length === 0)
-    return { title: 'Nothing would change', back, main: html`${counted}<p>There is nobody to ${verb}.</p>` };
+    return { title: 'Nothing would change', back, main: [counted, html`<p>There is nobody to ${verb}.</p>`] };
   const reach = await impactOfLearners(app.db, organisationId, learnerIds);
   const targets = how === 'move' ? await targetsOf(visit, group) : [];
   if (how === 'move' && targets.length === 0)
     return { ...messagePage('There is nowhere to move them', 'There is no other active group of this type.'), back };
   const stay = all ? group.members - learnerIds.length : 0;
-  return {
+  return formPage(visit, {
     title,
     heading: heading(learnersInWords(learnerIds.length), name(group.name)),
     back,
     faults,
-    main: html`${counted}${
-      stay > 0
-        ? html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`
-        : null
-    }<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
-      isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
-    }</p>${f.form(button, { to: `${base}/groups/${group.group_id}/members`, cancel: path, danger: how === 'leave' }, [
+    intro: [
+      counted,
+      stay > 0 &&
+        html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`,
+      html`<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
+        isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
+      }</p>`,
+    ],
+    button,
+    to: `${base}/groups/${group.group_id}/members`,
+    danger: how === 'leave',
+    fields: (f) => [
       how === 'move' && f.select('target', 'Move them to', any(targets, 'Choose one')),
       hiddenField('how', how),
       all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
       hiddenField('once', app.random.uuid()),
-    ])}`,
-  };
+    ],
+  });
 }
 
 async function change(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, userId, form: sent } = visit;
+  const { app, base, organisationId: id, userId: by, form: sent } = visit;
   const group = await groupOf(visit);
+  const { group_id: here } = group;
   const how = (['join', 'leave', 'move'] as const).find((one) => one === sent.raw('how'));
   const all = sent.raw('all') === 'yes';
   const chosen = [...new Set(sent.raw('learners').toLowerCase().split(' '))].filter(isUuid);
   const learnerIds = all ? await everybody(visit, group) : chosen;
-  const once = onceOf(visit);
-  if (how === undefined || learnerIds.length === 0 || learnerIds.length > limits.pastedRefs || once === null)
-    throw new NoSuchPage();
-  let moving: Moving = {
-    joins: how === 'join' ? group.group_id : null,
-    leaves: how === 'leave' ? group.group_id : null,
-  };
+  const runId = onceOf(visit);
+  if (how === undefined || learnerIds.length === 0 || learnerIds.length > limits.pastedRefs) throw new NoSuchPage();
+  let joins = how === 'join' ? here : null;
   if (how === 'move') {
     const target = sent.raw('target').toLowerCase();
     const [other] = isUuid(target) ? await findGroups(app.db, id, [target]) : [];
-    if (other === undefined || other.type !== group.type || other.group_id === group.group_id)
-      return confirmation(visit, group, how, learnerIds, null, {
-        all,
-        faults: { target: 'Choose where they are moved to.' },
-      });
-    moving = { joins: other.group_id, leaves: group.group_id };
+    const faults = { target: 'Choose where they are moved to.' };
+    if (other === undefined || other.type !== group.type || other.group_id === here)
+      return confirmation(visit, group, how, learnerIds, null, { all, faults });
+    joins = other.group_id;
   }
-  const order = { runId: once, learnerIds, by: userId, managingTeams: true, ...moving };
-  const ordered = await visit.change(async (work) => ({
-    result: await orderMoves(work, id, order),
-    resource: group.group_id,
-  }));
+  const order = { runId, learnerIds, by, managingTeams: true, joins, leaves: how === 'join' ? null : here };
+  const ordered = await visit.change((work) => orderMoves(work, id, order), here);
   if (ordered.finished_at === null) inBackground(app, 'membership_run.failed', membershipRuns.run(app));
-  return { to: `${base}/membership-runs/${once}` };
+  return { to: `${base}/membership-runs/${runId}` };
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
   const { app, organisationId, zone, path } = visit;
-  const run = await named(visit, 'membership_run_id', (...of) => membershipRuns.find(...of));
+  const run = await findOr404(visit, 'membership_run_id', (...of) => membershipRuns.find(...of));
   const groupIds = [run.leaves, run.joins].filter((one) => one !== null);
   const groups = await findGroups(app.db, organisationId, groupIds);
   const group = groups.find((one) => one.group_id === groupIds[0])!;
   const link = (groupId: string | null): Content =>
+    groupId !== null &&
     groups
       .filter((one) => one.group_id === groupId)
       .map((one) => html`<a href="${groupPath(visit, one)}">${name(one.name)}</a>`);
-  const done = run.finished_at !== null;
+  const isDone = run.finished_at !== null;
   return {
-    title: done ? 'It is done' : 'Being changed',
+    title: isDone ? 'It is done' : 'Being changed',
     back: { to: groupPath(visit, group), label: group.name },
-    main: html`${!done && progress('Learners', run.reached, run.total, path)}${facts({
-      'Out of': run.leaves === null ? null : link(run.leaves),
-      Into: run.joins === null ? null : link(run.joins),
-      Changed: `${number(run.changed)} of ${learnersInWords(run.total)}`,
-      'Not changed': done && run.changed < run.total && unchangedWords(run),
-      Ordered: moment(run.created_at, zone),
-      Done: done && moment(run.finished_at!, zone),
-    })}`,
+    main: [
+      !isDone && progress('Learners', run.reached, run.total, path),
+      facts({
+        'Out of': link(run.leaves),
+        Into: link(run.joins),
+        Changed: `${number(run.changed)} of ${learnersInWords(run.total)}`,
+        'Not changed': isDone && run.changed < run.total && unchangedWords(run),
+        Ordered: moment(run.created_at, zone),
+        Done: moment(run.finished_at, zone),
+      }),
+    ],
   };
 }
 
@@ -283,3 +295,64 @@ function unchangedWords(run: MembershipRun): string {
   const count = number(run.total - run.changed);
   return run.leaves === null ? `${count}: in it already, or erased` : `${count}: not in it any more, or erased`;
 }
+
+/** Groups without a visible member are the same 404 as unknown ones. */
+export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
+  findOr404(visit, parameter, async (tx, organisationId, id) =>
+    browseGroup(tx, organisationId, id, await visibilityOf(visit)),
+  );
+
+export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
+
+/** A team has its page under Teams, except for developers, who cannot open that page. */
+export function groupPath({ base, role }: Visit, group: Pick<GroupRow, 'group_id' | 'type'>): string {
+  const among = isTeam(group) && role !== 'developer' ? 'teams' : 'groups';
+  return `${base}/${among}/${group.group_id}`;
+}
+
+export function typeWords(type: string): string {
+  const words = type.replaceAll('_', ' ');
+  return words[0]!.toUpperCase() + words.slice(1);
+}
+
+export const learnersInWords = (count: number): string =>
+  `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
+
+/** @param max results were counted up to this number only */
+export function reachInWords({ learners, results }: Impact, max = Infinity): string {
+  return `${learnersInWords(learners)} and ${countWords(results, max)} ${results === 1 ? 'result' : 'results'}`;
+}
+
+const states = { yes: 'Active', no: 'Archived' };
+const stateOf = (row: BrowsedGroup) => (row.active ? states.yes : states.no);
+
+export async function groupList(visit: Visit, type: string | null) {
+  const { app, organisationId, query } = visit;
+  const visibility = await visibilityOf(visit);
+  const filter = { type, active: yesOrNo(query.get('active')) };
+  const { rows, last } = await readPage((limit) =>
+    browseGroups(app.db, organisationId, filter, visibility, { after: uuidIn(query), limit }),
+  );
+  return {
+    rows,
+    next: last?.group_id,
+    stateField: (q: Fields): Content => q.select('active', 'State', any(states)),
+    name: (row: BrowsedGroup) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>`,
+    columns: { Reference: (row: BrowsedGroup) => code(row.ref), State: stateOf },
+    members: numeric((row: BrowsedGroup) => countWords(row.members, membersCountedFor(visibility))),
+  };
+}
+
+export const newGroupFaults = ({ form: sent }: Visit): Faults =>
+  faultsIn({ ref: groupRefFault(sent.text('ref')), group_name: groupNameFault(sent.text('group_name')) });
+
+/** @param tooMany answers when the organisation has its maximum of groups */
+export async function unlessTooMany(act: Promise<Answer>, tooMany: () => Answer): Promise<Answer> {
+  return act.catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'group_limit_exceeded') return tooMany();
+    throw error;
+  });
+}
+
+export const learnerName = (learner: { full_name: string }): Content =>
+  learner.full_name === '' ? html`<span class="hint">Erased</span>` : name(learner.full_name);

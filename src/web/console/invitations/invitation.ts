@@ -1,6 +1,5 @@
-import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { handOverRuns } from '../../../sittings/invitations/runs/run.ts';
 import { handOverLinks } from '../../../integrations/access-keys/link.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
@@ -12,12 +11,11 @@ import { hashPassword, passwordFault } from '../../../organisations/users/passwo
 import { roleMeanings, roleNames } from '../../../organisations/users/roles.ts';
 import { findProvider } from '../../../organisations/users/single-sign-on.ts';
 import { openSession } from '../../../organisations/users/sessions.ts';
-import { messagePage } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { type Faults, buttonForm, isFaulty, faultsIn, newPasswordField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
 import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
+import { formPage, messagePage } from '../kit/page.ts';
 
 /** The link of an invitation makes an account, or adds an organisation to an account. */
 export const invitationRoutes: ConsoleRoute[] = [
@@ -33,41 +31,37 @@ const gone: Answer = {
   ),
 };
 
-/**
- * The page is the same for email addresses with and without an account, because the inviting admin can open the link
- * too.
- */
+/** The page is the same for email addresses with and without an account, because the inviting admin can open the link too. */
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
-  const { app, path, params, session } = visit;
-  const f = fieldsOf(visit, faults);
+  const { app, params } = visit;
+  const { email, role, organisation_name: organisation } = invitation;
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
-  // A session of an identity provider opens only its organisation (docs/decisions/0026).
-  const atProvider = session?.stage === 'full' && session.sso_organisation_id !== null;
-  const isTheirs = session?.stage === 'full' && !atProvider && session.email === invitation.email;
-  const joined = isTheirs
-    ? html`<h2>Join as ${name(session.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`
-    : atProvider
-      ? html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`
-      : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
-  return {
+  return formPage(visit, {
     title: 'You are invited',
     faults,
-    main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
-      provider !== undefined &&
-      html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
-    }${joined}${f.form('Make the account', {}, [
-      f.text('email', 'E-mail address', {
-        ...{ type: 'email', autocomplete: 'username', readonly: true },
-        value: invitation.email,
-      }),
+    intro: [
+      html`<p>${name(organisation)} invites ${email} as <strong>${roleNames[role]}</strong>: ${roleMeanings[role]}</p>`,
+      provider &&
+        html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`,
+      joinPart(visit, email),
+    ],
+    button: 'Make the account',
+    fields: (f) => [
+      f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username', readonly: true, value: email }),
       f.text('full_name', 'Your name', { autocomplete: 'name' }),
-      f.text('password', 'Password', {
-        hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-        type: 'password',
-        autocomplete: 'new-password',
-      }),
-    ])}`,
-  };
+      newPasswordField(f, 'Password'),
+    ],
+  });
+}
+
+function joinPart({ path, session }: OpenVisit, email: string): Content {
+  const person = session?.stage === 'full' ? session : null;
+  // A session of an identity provider opens only its organisation (docs/decisions/0026).
+  if (person !== null && person.sso_organisation_id !== null)
+    return html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`;
+  if (person?.email === email)
+    return html`<h2>Join as ${name(person.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`;
+  return html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
 }
 
 async function show(visit: OpenVisit): Promise<Answer> {
@@ -79,11 +73,7 @@ export const nameFault = (fullName: string): string | null =>
   isStorableText(fullName, limits.fullNameChars) ? null : 'Enter your name.';
 
 /** A new account takes over the set-up links and invitation tables of the account that it replaces. */
-export async function acceptInside(
-  work: UnitOfWork,
-  token: string,
-  accepting: Accepting,
-): ReturnType<typeof acceptInvitation> {
+export async function acceptInside(work: UnitOfWork, token: string, accepting: Accepting) {
   const made = await acceptInvitation(work, token, accepting);
   for (const from of made?.replaced ?? []) {
     await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
@@ -104,11 +94,11 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   // All accounts of an email address share a salt, so sign-in computes one hash for all of them.
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
+  const action = 'POST /console/invitation/{token}';
   const token = await withUnitOfWork(app, null, async (work) => {
     const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
     const { organisationId, userId } = made;
-    const action = 'POST /console/invitation/{token}';
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
     return openSession(work, { userId, stage: 'full', client });
   });
@@ -118,12 +108,11 @@ async function accept(visit: OpenVisit): Promise<Answer> {
 async function join(visit: PersonVisit): Promise<Answer> {
   const { params, requestId } = visit;
   const { user_id: userId, email } = visit.session;
+  const action = 'POST /console/invitation/{token}/join';
   const joined = await actAlone(visit, async (work) => {
     const made = await acceptInside(work, params.token!, { userId, email });
-    if (made === null) return null;
-    const { organisationId } = made;
-    const action = 'POST /console/invitation/{token}/join';
-    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    if (made !== null)
+      await auditAct(work, { organisationId: made.organisationId, userId, action, requestId, resource: userId });
     return made;
   });
   return joined === null ? gone : { to: '/console/organisations' };

@@ -1,33 +1,45 @@
-import { readResumedAt } from '../../../feed/position.ts';
-import { html } from '../../../platform/html/html.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import type {
-  InvitationList,
-  InvitationToken,
-  InvitationState,
-  ListedInvitation,
+import { setImmediate } from 'node:timers/promises';
+import { csvLine } from '../../../platform/formats/csv.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
+import type { ListedInvitation, InvitationList, InvitationState } from '../../../sittings/invitations/browse.ts';
+import {
+  findInvitationsOfRun,
+  findListedInvitations,
+  browseInvitations,
+  invitationLists,
 } from '../../../sittings/invitations/browse.ts';
-import { browseInvitations, findListedInvitations, invitationLists } from '../../../sittings/invitations/browse.ts';
-import type { Purpose } from '../../../sittings/invitations/invitations.ts';
+import { type Purpose, assessmentUrl } from '../../../sittings/invitations/invitations.ts';
+import { mailInvitations } from '../../../sittings/invitations/email-templates.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
+import {
+  day,
+  notice,
+  pager,
+  readCount,
+  readPage,
+  empty,
+  facts,
+  moment,
+  number,
+  readToken,
+  code,
+} from '../kit/blocks.ts';
+import { type Faults, buttonForm, hiddenField, fieldsOf, chosenIds, any, readonlyField, tickBox } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { runOf } from './invite.ts';
+import { qrCode } from '../kit/qr.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, findOr404 } from '../kit/route.ts';
+import { visibilityOf, openToken, sealToken } from '../kit/reader.ts';
+import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
+import { messagePage, listPage, confirmPage } from '../kit/page.ts';
+import { readResumedAt } from '../../../feed/position.ts';
 import { extendInvitation, TooSoon } from '../../../sittings/invitations/extend.ts';
-import { assessmentUrl } from '../../../sittings/invitations/invitations.ts';
 import { releaseStartCode } from '../../../sittings/invitations/start-code.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
 import { cancelInvitation } from '../../../governance/erasure/cancel-invitation.ts';
-import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
-import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, number } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, hiddenField, any, readonlyField, filtersOf, fieldsOf, tickBox } from '../kit/form.ts';
-import { name } from '../kit/frame.ts';
-import { placeText, readPlaceText } from '../kit/page-token.ts';
-import { qrCode } from '../kit/qr.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, post, formRoutes, named, ifDone } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 
 export const learnerInvitationRoutes: ConsoleRoute[] = [
   get('/invitations', learnerReaders, list, { menu: 'Invitations' }),
@@ -61,35 +73,41 @@ const listNames: Record<InvitationList, string> = {
 /** These lists are sorted by the end of the invitation, the others by their start. */
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
-/** A page token: `MICROSECONDS.ID`. */
-function readPlace(text: string): InvitationToken | null {
-  const [, us, id] = /^(\d{1,17})\.([0-9a-f-]{36})$/.exec(text) ?? [];
-  return id === undefined || !isUuid(id) ? null : { us: us!, invitation_id: id };
-}
-
 function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | null, zone: string): Content {
   return state === 'paused' ? html`Paused until ${moment(idleEnd(at!, resumedAt), zone)}` : stateNames[state];
 }
 
-const mayInvite = ({ role }: Visit): boolean => inviters.includes(role);
-
 async function list(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, path, query } = visit;
+  const { app, base, organisationId: id, zone, query } = visit;
   const state = invitationLists.find((one) => one === query.get('state')) ?? null;
   const visibility = await visibilityOf(visit);
-  const after = readPlace(readPlaceText(visit, visibility, query.get('after') ?? ''));
+  const [us, invitationId] = readToken(openToken(visit, visibility, query.get('after') ?? ''), 'int8', 'uuid') ?? [];
+  const after = invitationId === undefined ? null : { us: us!, invitation_id: invitationId };
   const at = { state, after, visibility, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
   const { rows, next, scanned } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
-  const choosing = mayInvite(visit);
+  const isInviter = inviters.includes(visit.role);
   const order = state !== null && byEnd.includes(state) ? 'the latest end' : 'the newest';
-  const shown = table<ListedInvitation>(
-    `${state === null ? 'All invitations' : listNames[state]}, ${order} first`,
+  const invite = isInviter && html`<a href="${base}/invite">Invite learners</a>`;
+  return listPage(visit, {
+    title: 'Invitations',
+    intro: [
+      notice(query, {
+        mailed: 'The mails are on their way.',
+        none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
+      }),
+      html`<p>Who was invited, and how far each learner has come.</p>`,
+    ],
+    filters: (q) => q.select('state', 'State', any(listNames)),
+    note:
+      scanned !== null &&
+      html`<p role="status">${number(scanned)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`,
+    caption: `${state === null ? 'All invitations' : listNames[state]}, ${order} first`,
     rows,
-    {
+    columns: {
       Learner: (one) =>
         html`<a href="${base}/invitations/${one.invitation_id}">${one.full_name === '' ? 'Erased' : name(one.full_name)}</a>`,
-      ...(choosing && {
+      ...(isInviter && {
         Choose: (one: ListedInvitation) =>
           one.status === 'open' && tickBox('invitation', one.invitation_id, one.full_name),
       }),
@@ -100,103 +118,97 @@ async function list(visit: Visit): Promise<Answer> {
       Invited: (one) => day(one.created_at, zone),
       Until: (one) => day(one.expires_at, zone),
     },
-  );
-  return {
-    title: 'Invitations',
-    main: html`${notice(query, {
-      mailed: 'The mails are on their way.',
-      none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
-    })}<p>Who was invited, and how far each learner has come.</p>${filters(path, filtersOf(visit).select('state', 'State', any(listNames)))}${
-      scanned !== null &&
-      html`<p role="status">${number(scanned)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`
-    }${
-      rows.length > 0
-        ? choosing
-          ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
-          : shown
-        : scanned === null
-          ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
-          : null
-    }${pager(visit, next && placeText(visit, visibility, `${next.us}.${next.invitation_id}`))}`,
-  };
+    around(shown) {
+      if (rows.length === 0) return scanned === null && empty('No invitation is like this.', invite);
+      return isInviter
+        ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
+        : shown;
+    },
+    next: next && sealToken(visit, visibility, `${next.us}.${next.invitation_id}`),
+  });
 }
 
 const invitationOf = (visit: Visit): Promise<ListedInvitation> =>
-  named(visit, 'invitation_id', async (tx, organisationId, id) => {
+  findOr404(visit, 'invitation_id', async (tx, organisationId, id) => {
     const now = new Date(visit.app.clock.nowMs());
     return (await findListedInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
   });
 
 async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const { app, base, organisationId: id, zone, query } = visit;
+  const { app, base, organisationId: id, zone, role, query } = visit;
   const one = await invitationOf(visit);
   const resumedAt = await readResumedAt(app.db, id);
-  const here = `${base}/invitations/${one.invitation_id}`;
   return {
     title: 'An invitation',
     heading: one.full_name === '' ? 'An invitation' : html`Invitation of ${name(one.full_name)}`,
     back: { to: `${base}/invitations`, label: 'Invitations' },
     faults,
-    main: html`${notice(query, {
-      invited: 'The learner is invited.',
-      again: 'The learner had this open invitation already: it is given again, without a credit.',
-      extended: 'The invitation has a new end.',
-      cancelled: 'The invitation is cancelled. Its link does not work any more.',
-      returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
-    })}${facts({
-      State: stateOf(one, resumedAt, zone),
-      Learner: html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`,
-      Subjects: one.subjects.join(', '),
-      Purpose: one.purpose === null ? 'Not said' : purposeNames[one.purpose],
-      'Why so soon': one.retake_reason,
-      'Extra time': `${one.extra_time_pct}%`,
-      Supervision: one.supervision || 'Not said',
-      Supervisor: one.supervisor,
-      'Start code': one.start_code ? 'Needed' : 'Not needed',
-      Invited: moment(one.created_at, zone),
-      'Works until': moment(one.expires_at, zone),
-      'Last mail written': one.mailed_at === null ? null : moment(one.mailed_at, zone),
-    })}${one.status === 'open' && mayInvite(visit) && acts(visit, one, here, faults)}`,
+    main: [
+      notice(query, {
+        invited: 'The learner is invited.',
+        again: 'The learner had this open invitation already: it is given again, without a credit.',
+        extended: 'The invitation has a new end.',
+        cancelled: 'The invitation is cancelled. Its link does not work any more.',
+        returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
+      }),
+      facts({
+        State: stateOf(one, resumedAt, zone),
+        Learner: html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`,
+        Subjects: one.subjects.join(', '),
+        Purpose: one.purpose === null ? 'Not said' : purposeNames[one.purpose],
+        'Why so soon': one.retake_reason,
+        'Extra time': `${one.extra_time_pct}%`,
+        Supervision: one.supervision || 'Not said',
+        Supervisor: one.supervisor,
+        'Start code': one.start_code ? 'Needed' : 'Not needed',
+        Invited: moment(one.created_at, zone),
+        'Works until': moment(one.expires_at, zone),
+        'Last mail written': moment(one.mailed_at, zone),
+      }),
+      one.status === 'open' && inviters.includes(role) && actions(visit, one, faults),
+    ],
   };
 }
 
-function acts(visit: Visit, one: ListedInvitation, here: string, faults: Faults): Content {
+function actions(visit: Visit, one: ListedInvitation, faults: Faults): Content {
   const { app, base, zone } = visit;
   const f = fieldsOf(visit, faults);
+  const here = `${base}/invitations/${one.invitation_id}`;
+  const isOver = one.state === 'expired';
+  const lastDay = dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), zone);
+  return [
+    !isOver && [
+      one.start_code &&
+        html`<h2>Start code</h2><p>When the learner sits before you, release a code: it works once, for ten minutes. The evidence names you.</p>${buttonForm(`${here}/start-code`, 'Release a code')}`,
+      linkPart(visit, one),
+    ],
+    html`<h2>${isOver ? 'Let it work again' : 'Another end'}</h2>`,
+    f.form('Set the last day', { to: `${here}/extend` }, [
+      f.text('until', 'Last day', { type: 'date', initial: lastDay }),
+      faults.retake_reason !== undefined &&
+        f.text('retake_reason', 'Why so soon', { hint: 'It stands in the evidence.' }),
+    ]),
+    html`<p><a href="${here}/cancel">Cancel this invitation</a></p>`,
+  ];
+}
+
+function linkPart({ app, base }: Visit, one: ListedInvitation): Content {
   const chosen = hiddenField('invitation', one.invitation_id);
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
-  const works = one.state !== 'expired';
-  return html`${
-    works &&
-    one.start_code &&
-    html`<h2>Start code</h2><p>When the learner sits before you, release a code: it works once, for ten minutes. The evidence names you.</p>${buttonForm(`${here}/start-code`, 'Release a code')}`
-  }${
-    works &&
-    html`<h2>The link</h2><p>It is this learner’s alone: whoever has it can sit in the learner’s name. Where it was lost, hand it out again: it stays the same.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print a card', chosen)}${
-      app.settings.mailServer !== null &&
-      one.has_email &&
-      buttonForm(`${base}/invitations/mail`, 'Send it by e-mail', chosen)
-    }</div>`
-  }<h2>${works ? 'Another end' : 'Let it work again'}</h2>${f.form('Set the last day', { to: `${here}/extend` }, [
-    f.text('until', 'Last day', {
-      type: 'date',
-      initial: dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), zone),
-    }),
-    faults.retake_reason !== undefined &&
-      f.text('retake_reason', 'Why so soon', { hint: 'It stands in the evidence.' }),
-  ])}<p><a href="${here}/cancel">Cancel this invitation</a></p>`;
+  const canMail = app.settings.mailServer !== null && one.has_email;
+  return html`<h2>The link</h2><p>It is this learner’s alone: whoever has it can sit in the learner’s name. Where it was lost, hand it out again: it stays the same.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print a card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send it by e-mail', chosen)}</div>`;
 }
 
 async function release(visit: Visit): Promise<Answer> {
   const { base, organisationId, zone, userId, change } = visit;
-  const { invitation_id: id, full_name: whose } = await invitationOf(visit);
+  const { invitation_id: id, full_name: fullName } = await invitationOf(visit);
   const here = `${base}/invitations/${id}`;
-  const made = await change(async (work) => ifDone(await releaseStartCode(work, organisationId, id, userId), id));
+  const made = await change((work) => releaseStartCode(work, organisationId, id, userId), id);
   if (made === null) return { to: here };
   return {
     title: 'The code',
     back: { to: here, label: 'The invitation' },
-    main: html`<p class="start-code"><code>${made.code.replace(/(?=...$)/, ' ')}</code></p><p>Tell it to ${name(whose)} now. It works once, until ${moment(made.expiresAt, zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
+    main: html`<p class="start-code">${code(made.code.replace(/(?=...$)/, ' '))}</p><p>Tell it to ${name(fullName)} now. It works once, until ${moment(made.expiresAt, zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
   };
 }
 
@@ -215,9 +227,7 @@ async function extend(visit: Visit): Promise<Answer> {
   if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
     return show(visit, { retake_reason: sayWhy });
   try {
-    const done = await change(async (work) =>
-      ifDone(await extendInvitation(work, organisationId, id, { end, retakeReason }), id),
-    );
+    const done = await change((work) => extendInvitation(work, organisationId, id, { end, retakeReason }), id);
     return { to: `${base}/invitations/${id}${done === undefined ? '' : '?did=extended'}` };
   } catch (error) {
     if (!(error instanceof TooSoon)) throw error;
@@ -240,14 +250,14 @@ async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer>
   return confirmPage(visit, {
     title: 'Cancel an invitation?',
     heading: html`Cancel the invitation of ${name(one.full_name)}?`,
+    back: { to: here },
     says: [
       `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay; a sitting that is under way ends without one.`,
       credit,
     ],
     button: 'Cancel the invitation',
-    cancel: here,
     faults,
-    fields: givesBack(one) && fieldsOf(visit, faults).text('reason', 'Why', { hint: 'It is kept with the credit.' }),
+    fields: (f) => givesBack(one) && f.text('reason', 'Why', { hint: 'It is kept with the credit.' }),
   });
 }
 
@@ -256,11 +266,122 @@ async function cancel(visit: Visit): Promise<Answer> {
   const one = await invitationOf(visit);
   const { invitation_id: id } = one;
   const reason = sent.text('reason');
-  const isAsked = givesBack(one) || reason !== '';
-  if (isAsked && !isStorableText(reason, limits.reasonChars)) return confirmCancel(visit, { reason: sayWhy });
+  const isNeeded = givesBack(one) || reason !== '';
+  if (isNeeded && !isStorableText(reason, limits.reasonChars)) return confirmCancel(visit, { reason: sayWhy });
   const by = { actor: userId, ...(reason !== '' && { reason }) };
-  const done = await change(async (work) => ifDone(await cancelInvitation(work, organisationId, id, by), id));
+  const done = await change((work) => cancelInvitation(work, organisationId, id, by), id);
+  const did = done === null ? '' : done.creditReturned ? '?did=returned' : '?did=cancelled';
+  return { to: `${base}/invitations/${id}${did}` };
+}
+
+/** Pages to hand links out: to copy, to print on cards, or by email. The URL of no page contains a link. */
+export const invitationLinkRoutes: ConsoleRoute[] = [
+  get('/invite/{run_id}/links', inviters, ofRun),
+  get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
+  post('/invitations/links', inviters, ofChosen),
+  post('/invitations/mail', inviters, mail),
+];
+
+/** Two printed sheets of cards. A page with more QR codes would load slowly. */
+const linksOnPage = 16;
+const linksAtOnce = 2000;
+
+const columns = ['name', 'reference', 'link', 'until'];
+
+function lineOf({ app, zone }: Visit, one: ListedInvitation): string[] {
+  const { baseUrl } = app.settings;
+  return [one.full_name, one.ref ?? '', assessmentUrl(baseUrl, app.secrets, one), dayOf(one.expires_at, zone)];
+}
+
+const tsv = (visit: Visit, rows: readonly ListedInvitation[]): string =>
+  [columns, ...rows.map((one) => lineOf(visit, one))].map((cells) => csvLine(cells, '\t')).join('');
+
+async function card({ app, zone }: Visit, one: ListedInvitation): Promise<Markup> {
+  const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
+  // A QR code takes some milliseconds of CPU: other requests run between two of them.
+  await setImmediate();
+  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
+}
+
+async function linksPage(
+  visit: Visit,
+  rows: readonly ListedInvitation[],
+  back: { to: string; label: string },
+  more: Content,
+): Promise<Answer> {
+  const { app, base, query } = visit;
+  const nothing = 'Nothing that was chosen is an open invitation.';
+  if (rows.length === 0) return { ...messagePage('There is no link to hand out', nothing), back };
+  const cards: Markup[] = [];
+  for (const one of rows) cards.push(await card(visit, one));
+  const writable = rows.filter((one) => one.has_email).length;
   return {
-    to: `${base}/invitations/${id}${done === null ? '' : done.creditReturned ? '?did=returned' : '?did=cancelled'}`,
+    title: 'Links to hand out',
+    back,
+    main: [
+      notice(query, { mailed: 'The mails are on their way.' }),
+      html`<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>`,
+      more,
+      app.settings.mailServer !== null &&
+        writable > 0 &&
+        buttonForm(
+          `${base}/invitations/mail`,
+          writable === 1 ? 'Send one learner the link by e-mail' : `Send ${writable} learners their links by e-mail`,
+          rows.map((one) => hiddenField('invitation', one.invitation_id)),
+        ),
+      fieldsOf(visit).lines('links', 'To copy into a spreadsheet', { value: tsv(visit, rows), readonly: true }),
+      html`<ul class="cards">${cards}</ul>`,
+    ],
   };
+}
+
+async function ofRun(visit: Visit): Promise<Answer> {
+  const { base, path, query } = visit;
+  const { run_id: runId } = await runOf(visit);
+  const read = await readerOf(visit, runId);
+  const { rows, last } = await readPage((limit) => read(readCount(query, 'after'), limit), linksOnPage);
+  const file = html`<p><a href="${path}.tsv">All of them as a file</a></p>`;
+  const more = [file, pager(visit, last && String(last.row_no))];
+  return linksPage(visit, rows, { to: `${base}/invite/${runId}`, label: 'The table' }, more);
+}
+
+/** Reads invitations of a table page by page. */
+async function readerOf(visit: Visit, runId: string) {
+  const { app, organisationId } = visit;
+  const of = { runId, visibility: await visibilityOf(visit), now: new Date(app.clock.nowMs()) };
+  return (after: number, limit: number) => findInvitationsOfRun(app.db, organisationId, { ...of, after, limit });
+}
+
+async function fileOfRun(visit: Visit): Promise<Answer> {
+  const { run_id: runId } = await runOf(visit);
+  const read = await readerOf(visit, runId);
+  // The audit log records each download of all names and links.
+  await visit.change(async () => true, runId);
+  const parts = [csvLine(columns, '\t')];
+  for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
+    rows = await read(after, linksAtOnce);
+    parts.push(...rows.map((one) => csvLine(lineOf(visit, one), '\t')));
+  }
+  const body = `\uFEFF${parts.join('')}`;
+  return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
+}
+
+async function chosen(visit: Visit): Promise<ListedInvitation[]> {
+  const { app, organisationId } = visit;
+  const ids = chosenIds(visit, 'invitation').slice(0, linksOnPage);
+  const now = new Date(app.clock.nowMs());
+  const found = await findListedInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
+  return found.filter((one) => one.status === 'open' && one.state !== 'expired');
+}
+
+async function ofChosen(visit: Visit): Promise<Answer> {
+  return linksPage(visit, await chosen(visit), { to: `${visit.base}/invitations`, label: 'Invitations' }, null);
+}
+
+async function mail(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId, change } = visit;
+  const rows = await chosen(visit);
+  const organisation = await readOrganisation(app.db, organisationId);
+  const isSent = await change((work) => mailInvitations(work, organisation, rows).then((n) => n > 0 && `${n} by mail`));
+  return { to: `${base}/invitations?did=${isSent === false ? 'none' : 'mailed'}` };
 }

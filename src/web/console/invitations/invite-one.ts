@@ -1,17 +1,11 @@
 import { lockFeed } from '../../../feed/position.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import { contextOf } from '../../../sittings/invitations/runs/context.ts';
-import { inviteLearners } from '../../../sittings/invitations/invite.ts';
-import type { InviteOutcome } from '../../../sittings/invitations/invite.ts';
-import type { Namesake } from '../../../sittings/invitations/runs/namesakes.ts';
-import { findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type InviteOutcome, inviteLearners } from '../../../sittings/invitations/invite.ts';
+import { type Namesake, findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
 import { findInvitation } from '../../../sittings/invitations/invitations.ts';
-import type { Doubt, RowFault } from '../../../sittings/invitations/runs/row.ts';
-import { doubtWords, readRow } from '../../../sittings/invitations/runs/row.ts';
-import type { Cells, InviteColumn } from '../../../sittings/invitations/runs/table.ts';
-import { inviteColumns } from '../../../sittings/invitations/runs/table.ts';
+import { type Doubt, type RowFault, doubtWords, readRow } from '../../../sittings/invitations/runs/row.ts';
+import { type Cells, type InviteColumn, inviteColumns } from '../../../sittings/invitations/runs/table.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { findLearnerHead } from '../../../records/directory/learner-page.ts';
@@ -19,15 +13,12 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import type { Faults } from '../kit/form.ts';
-import { hiddenField, any, fieldsOf, faultsIn } from '../kit/form.ts';
-import { namesakeChoices, namesakeLinks } from './doubts.ts';
-import { readTeam, teamField, withinOf } from './invite.ts';
+import { type Faults, hiddenField, any, fieldsOf, faultsIn } from '../kit/form.ts';
+import { namesakeChoices, namesakeLinks, readTeam, teamField, withinOf, inviteContext } from './invite.ts';
 import { purposeNames } from './invitations.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, formRoutes, onceOf } from '../kit/route.ts';
-import { lastInstantOf } from '../../../organisations/zone.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, onceOf } from '../kit/route.ts';
 import { number } from '../kit/blocks.ts';
+import { formPage } from '../kit/page.ts';
 
 export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
@@ -48,77 +39,64 @@ const labels: Partial<Record<InviteColumn, string>> = {
   supervisor: 'The name of who supervises it',
 };
 
-type Asked = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
+type Questions = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
+const noQuestions: Questions = { doubts: [], namesakes: [] };
 
 /** The questions belong to the name in `asked`. Another name starts them again. */
-function questions(visit: Visit, { doubts, namesakes }: Asked): Content {
+function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content {
   const { base, zone, form: sent } = visit;
   const f = fieldsOf(visit);
   if (doubts.length + namesakes.length === 0) return null;
   const isAbout = sent.text('asked') === sent.text('full_name');
-  const said = (field: string) => (isAbout && sent.raw(field) !== '' ? hiddenField(field, sent.raw(field)) : null);
+  const said = (field: string) => isAbout && sent.raw(field) !== '' && hiddenField(field, sent.raw(field));
+  const asIs = { yes: 'It is right as it is' };
+  const who = [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner of the same name' }];
   return [
     hiddenField('asked', sent.text('full_name')),
     doubts.length === 0
       ? said('as_is')
-      : f.tick(
-          'as_is',
-          'Is this right?',
-          { yes: 'It is right as it is' },
-          {
-            hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
-            values: isAbout ? sent.all('as_is') : [],
-            fault: 'Correct it, or confirm that it is right.',
-          },
-        ),
+      : f.tick('as_is', 'Is this right?', asIs, {
+          hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
+          values: isAbout ? sent.all('as_is') : [],
+          fault: 'Correct it, or confirm that it is right.',
+        }),
     namesakes.length === 0
       ? said('who')
-      : f.choose(
-          'who',
-          'You have a learner of this name',
-          [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner of the same name' }],
-          {
-            hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
-            value: isAbout ? sent.raw('who') : '',
-            fault: 'Choose which learner you invite.',
-          },
-        ),
+      : f.choose('who', 'You have a learner of this name', who, {
+          hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
+          value: isAbout ? sent.raw('who') : '',
+          fault: 'Choose which learner you invite.',
+        }),
   ];
 }
 
 /** Proposes the name as it was before a wrong reading of its encoding. */
-function faultsAsked({ doubts, namesakes }: Asked, cells: Cells): Faults {
-  const doubt = doubts[0];
-  const before = doubt === undefined ? '' : repaired(cells[doubt.column] ?? '');
-  const meant = before === '' || before === cells[doubt!.column] ? '' : ` It may be “${before}”.`;
+function questionFaults({ doubts: [doubt], namesakes }: Questions, cells: Cells): Faults {
+  const cell = (doubt && cells[doubt.column]) ?? '';
+  const proposal = repaired(cell) === cell ? '' : ` It may be “${repaired(cell)}”.`;
   return faultsIn({
-    as_is: doubt && `Correct what looks wrong, or confirm that it is right.${meant}`,
+    as_is: doubt && `Correct what looks wrong, or confirm that it is right.${proposal}`,
     who: namesakes.length > 0 && 'Choose which learner you invite: one of this name is here already.',
   });
 }
 
-async function onePage(
-  visit: Visit,
-  faults: Faults = {},
-  asked: Asked = { doubts: [], namesakes: [] },
-): Promise<Answer> {
+async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestions): Promise<Answer> {
   const { app, base, organisationId, form: sent } = visit;
-  const f = fieldsOf(visit, faults);
   const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisationId)]);
-  const known = await namedLearner(visit, within.visibility);
-  const field = (name: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
-    f.text(name, label, { initial: known[name], ...more });
+  const stored = await namedLearner(visit, within.visibility);
   const chosen = sent.all('subjects');
-  return {
+  return formPage(visit, {
     title: 'Invite one learner',
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    main: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>${f.form(
-      'Invite the learner',
-      { cancel: `${base}/invite` },
-      [
+    intro: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>`,
+    button: 'Invite the learner',
+    fields(f) {
+      const field = (column: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
+        f.text(column, label, { initial: stored[column], ...more });
+      return [
         field('full_name', 'Full name'),
-        questions(visit, asked),
+        questionFields(visit, questions),
         field('ref', 'Your reference (optional)', {
           hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
           width: 20,
@@ -145,9 +123,9 @@ async function onePage(
         app.settings.mailServer !== null &&
           f.tick('mail', 'By e-mail', { on: 'Send the learner the link, where there is an address' }),
         f.once(app),
-      ],
-    )}`,
-  };
+      ];
+    },
+  });
 }
 
 const columns = inviteColumns.filter((column) => column !== 'subjects');
@@ -165,43 +143,47 @@ const faultsOf = (found: readonly RowFault[]): Faults =>
   );
 
 async function invite(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
+  const { base, organisationId: id, userId, form: sent, change } = visit;
   const within = await readTeam(visit);
   if ('fault' in within) return onePage(visit, { team: within.fault });
-  const cells: Cells = {};
-  for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);
-  const isSaid = sent.text('asked') === sent.text('full_name');
-  const who = isSaid ? sent.text('who').toLowerCase() : '';
-  if (isUuid(who) && cells.ref === undefined) cells.learner_id = who;
-  if (isSaid && sent.raw('as_is') === 'yes') cells.accepted = 'encoding question_mark reference';
-  const subjects = sent.all('subjects').join(',');
-  cells.subjects = subjects === '' ? 'none' : subjects;
-  const row = await readOrganisation(app.db, id);
-  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
-  const read = readRow(cells, context);
+  const { cells, isNew } = readCells(visit);
+  const read = readRow(cells, await inviteContext(visit));
   if ('faults' in read) return onePage(visit, faultsOf(read.faults));
   const { ready } = read;
-  const asksWho = ready.ref === null && ready.learner_id === undefined && who !== 'new';
+  const asksWho = ready.ref === null && ready.learner_id === undefined && !isNew;
   for (const group of ready.groups) if (group.name === '') group.name = group.ref;
-  const invitationId = onceOf(visit) ?? app.random.uuid();
+  const invitationId = onceOf(visit);
   const by = { actor: userId, mails: sent.raw('mail') === 'on', invitationId, ...within };
-  const outcome = await change(async (work): Promise<Acted<InviteOutcome | ({ outcome: 'asked' } & Asked)>> => {
-    await lockFeed(work, id);
-    // A form that is sent twice makes one invitation, also without a reference.
-    const invitation = await findInvitation(work.tx, id, invitationId);
-    if (invitation !== undefined)
-      return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };
-    const found = asksWho
-      ? await findNamesakes(work.tx, id, [ready.full_name], within.visibility)
-      : new Map<string, Namesake[]>();
-    const asked = { doubts: ready.doubts ?? [], namesakes: found.get(sameNameKey(ready.full_name)) ?? [] };
-    if (asked.doubts.length + asked.namesakes.length > 0) return { result: { outcome: 'asked', ...asked } };
-    const [result] = await inviteLearners(work, id, [ready], by);
-    return 'invitation' in result! ? { result, resource: result.invitation.invitation_id } : { result: result! };
-  });
-  if (outcome.outcome === 'asked') return onePage(visit, faultsAsked(outcome, cells), outcome);
+  const outcome = await change(
+    async (work): Promise<InviteOutcome | ({ outcome: 'asked' } & Questions)> => {
+      await lockFeed(work, id);
+      // A form that is sent twice makes one invitation, also without a reference.
+      const invitation = await findInvitation(work.tx, id, invitationId);
+      if (invitation !== undefined) return { outcome: 'invited', learner_id: invitation.learner_id, invitation };
+      const names = asksWho ? [ready.full_name] : [];
+      const found = await findNamesakes(work.tx, id, names, within.visibility);
+      const namesakes = found.get(sameNameKey(ready.full_name)) ?? [];
+      const doubts = ready.doubts ?? [];
+      if (doubts.length + namesakes.length > 0) return { outcome: 'asked', doubts, namesakes };
+      return (await inviteLearners(work, id, [ready], by))[0]!;
+    },
+    (result) => 'invitation' in result && result.invitation.invitation_id,
+  );
+  if (outcome.outcome === 'asked') return onePage(visit, questionFaults(outcome, cells), outcome);
   if (outcome.outcome === 'refused') return onePage(visit, faultsOf(outcome.faults));
   if (outcome.outcome === 'no_credit')
     return onePage(visit, { full_name: 'There is no credit left. Ask whoever runs the service for more.' });
   return { to: `${base}/invitations/${outcome.invitation.invitation_id}?did=${outcome.outcome}` };
+}
+
+/** The form as a row of a table. @returns `isNew`: the learner is not the one of the same name */
+function readCells({ form: sent }: Visit): { cells: Cells; isNew: boolean } {
+  const cells: Cells = {};
+  for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);
+  const isAnswered = sent.text('asked') === sent.text('full_name');
+  const who = isAnswered ? sent.text('who').toLowerCase() : '';
+  if (isUuid(who) && cells.ref === undefined) cells.learner_id = who;
+  if (isAnswered && sent.raw('as_is') === 'yes') cells.accepted = 'encoding question_mark reference';
+  cells.subjects = sent.all('subjects').join(',') || 'none';
+  return { cells, isNew: who === 'new' };
 }

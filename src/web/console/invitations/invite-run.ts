@@ -1,24 +1,19 @@
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { foresee } from '../../../sittings/invitations/invite.ts';
 import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
-import type { Begun } from '../../../sittings/invitations/runs/run.ts';
 import { countDoubtfulRows, pageOfRows, readRows } from '../../../sittings/invitations/runs/read-runs.ts';
 import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../../../sittings/invitations/runs/run.ts';
-import type { TableRow } from '../../../sittings/invitations/runs/table.ts';
-import { inviteColumns } from '../../../sittings/invitations/runs/table.ts';
+import { type TableRow, inviteColumns } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import { confirmPage, facts, moment, pager, progress, table, number, count, readCount, pageOf } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { hiddenField, fieldsOf } from '../kit/form.ts';
+import { facts, moment, pager, progress, table, number, count, readCount, readPage } from '../kit/blocks.ts';
+import { type Faults, hiddenField, fieldsOf, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { doubtsForm, readAnswers } from './doubts.ts';
-import { checkGiven, readGiven, runOf } from './invite.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { get, post, formRoutes, inBackground, ifDone } from '../kit/route.ts';
+import { doubtsForm, readAnswers, runOf, checkTable, readRowsSent } from './invite.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, inBackground } from '../kit/route.ts';
+import { visibilityOf } from '../kit/reader.ts';
+import { confirmPage } from '../kit/page.ts';
 
 /** A table of learners after it is read: preview, corrections, progress and report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
@@ -69,32 +64,31 @@ function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more
   const columns = [
     ...new Set(['ref', 'full_name', ...faulty.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
   ].filter((column) => column !== 'row');
-  return html`${faultTable(faulty)}${f.form(
-    'Check again',
-    { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` },
-    [
+  const text = [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n');
+  return [
+    faultTable(faulty),
+    f.form('Check again', { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` }, [
       f.lines('rows', faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows', {
         hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} will come after these. `}You can also correct your spreadsheet and begin again.`,
-        value: [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n'),
+        value: text,
         rows: Math.min(20, rows.length + 3),
       }),
       rows.map((row) => hiddenField('replaced', String(row.row_no))),
-    ],
-  )}`;
+    ]),
+  ];
 }
 
 async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, query } = visit;
-  const at = { after: readCount(query, 'after'), limit: limits.consoleRows + 1 };
-  const [{ plan, credits }, doubtful, read] = await Promise.all([
+  const after = readCount(query, 'after');
+  const [{ plan, credits }, doubtful, { rows, last }] = await Promise.all([
     readOrganisation(app.db, id),
     countDoubtfulRows(app.db, id, found.run_id),
-    pageOfRows(app.db, id, found.run_id, at),
+    readPage((limit) => pageOfRows(app.db, id, found.run_id, { after, limit })),
   ]);
-  const { rows, last } = pageOf(read);
   const preview = await previewOf(visit, rows, found);
   const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
-  const enough = plan !== 'standard' || credits >= found.credits;
+  const missing = plan === 'standard' ? found.credits - credits : 0;
   const title = isRight
     ? `Invite ${count(found.total, 'learner')}?`
     : found.faulty > 0 || doubtful === 0
@@ -104,24 +98,30 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
     title,
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts({
-      Rows: number(found.total),
-      'With faults': number(found.faulty),
-      'To be confirmed': doubtful === 0 ? null : number(doubtful),
-      'Learners you have already': number(found.known),
-      'Open invitations that are given again': number(found.open_already),
-      'New invitations': number(found.total - found.faulty - found.open_already),
-      Credits: plan === 'standard' && `${number(found.credits)} of the ${number(credits)} that there are`,
-    })}${await questions(visit, found, doubtful, faults)}${
+    main: [
+      html`<p>Nothing is written yet. This page is kept for a day.</p>`,
+      facts({
+        Rows: number(found.total),
+        'With faults': number(found.faulty),
+        'To be confirmed': doubtful === 0 ? null : number(doubtful),
+        'Learners you have already': number(found.known),
+        'Open invitations that are given again': number(found.open_already),
+        'New invitations': number(found.total - found.faulty - found.open_already),
+        Credits: plan === 'standard' && `${number(found.credits)} of the ${number(credits)} that there are`,
+      }),
+      await questions(visit, found, doubtful, faults),
       isRight &&
-      !enough &&
-      html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
-    }${isRight && enough && beginForm(visit, found)}${table<Preview>('All rows', preview, {
-      Row: (one) => String(one.row.row_no),
-      Reference: (one) => one.row.cells?.ref,
-      Name: (one) => one.row.cells?.full_name && name(one.row.cells.full_name),
-      'What happens': (one) => one.says,
-    })}${pager(visit, last && String(last.row_no))}`,
+        missing > 0 &&
+        html`<div class="note"><p>${number(missing)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`,
+      isRight && missing <= 0 && beginForm(visit, found),
+      table<Preview>('All rows', preview, {
+        Row: ({ row }) => String(row.row_no),
+        Reference: ({ row }) => row.cells?.ref,
+        Name: ({ row }) => row.cells?.full_name && name(row.cells.full_name),
+        'What happens': ({ says }) => says,
+      }),
+      pager(visit, last && String(last.row_no)),
+    ],
   };
 }
 
@@ -131,13 +131,14 @@ async function questions(visit: Visit, found: Run, doubtful: number, faults: Fau
   const which = found.faulty > 0 ? 'faulty' : 'doubtful';
   const all = found.faulty > 0 ? found.faulty : doubtful;
   if (all === 0) return null;
-  const limit = correctedAtOnce;
-  const rows = await pageOfRows(app.db, organisationId, found.run_id, { after: 0, limit, which });
+  const at = { after: 0, limit: correctedAtOnce, which } as const;
+  const rows = await pageOfRows(app.db, organisationId, found.run_id, at);
   const more = all - rows.length;
   const { rows: wrong, ...unanswered } = faults;
-  const corrected = correction(visit, found, rows, more, wrong === undefined ? {} : { rows: wrong });
-  if (which === 'faulty') return corrected;
-  return html`${await doubtsForm(visit, `${base}/invite/${found.run_id}/confirm`, rows, more, unanswered)}${corrected}`;
+  return [
+    which === 'doubtful' && (await doubtsForm(visit, `${base}/invite/${found.run_id}/confirm`, rows, more, unanswered)),
+    correction(visit, found, rows, more, faultsIn({ rows: wrong })),
+  ];
 }
 
 type Preview = { row: RunRow; says: Content };
@@ -176,9 +177,9 @@ function beginForm(visit: Visit, { run_id, total }: Run): Markup {
   );
 }
 
-async function checkAgain(visit: Visit, found: Run, given: readonly TableRow[]) {
+async function checkAgain(visit: Visit, found: Run, rows: readonly TableRow[]) {
   const visibility = await visibilityOf(visit);
-  return { visibility, check: await checkGiven(visit, given, { visibility, teamId: found.team_id }) };
+  return { visibility, check: await checkTable(visit, rows, { visibility, teamId: found.team_id }) };
 }
 
 const givenOf = (rows: readonly RunRow[]): TableRow[] =>
@@ -195,17 +196,17 @@ async function correct(visit: Visit): Promise<Answer> {
   const rows = await readRows(app.db, id, found.run_id);
   const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
   // Only the header is left: the person removed every row.
-  const given = sent.text('rows').split('\n').length < 2 ? [] : await readGiven(visit);
-  if ('faults' in given) return draftPage(visit, found, given.faults);
+  const corrected = sent.text('rows').split('\n').length < 2 ? [] : await readRowsSent(visit);
+  if ('faults' in corrected) return draftPage(visit, found, corrected.faults);
   const taken = new Set(stay.map((row) => row.row_no));
   let last = rows.at(-1)?.row_no ?? 0;
-  for (const row of given) {
+  for (const row of corrected) {
     if (taken.has(row.row_no)) row.row_no = ++last;
     taken.add(row.row_no);
   }
-  if (stay.length + given.length > limits.inviteRows)
+  if (stay.length + corrected.length > limits.inviteRows)
     return draftPage(visit, found, { rows: 'There are too many rows.' });
-  await putIn(visit, found, [...replaced], stay, given);
+  await putIn(visit, found, [...replaced], stay, corrected);
   return { to };
 }
 
@@ -215,13 +216,13 @@ async function putIn(
   found: Run,
   replaced: readonly number[],
   stay: readonly RunRow[],
-  given: readonly TableRow[],
+  rows: readonly TableRow[],
 ): Promise<void> {
-  const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
+  const all = [...givenOf(stay), ...rows].sort((a, b) => a.row_no - b.row_no);
   const { visibility, check } = await checkAgain(visit, found, all);
   const kept = stay.map((row) => row.row_no);
   const corrected = { runId: found.run_id, replaced, kept, check, visibility };
-  await visit.change(async (work) => ({ result: await correctRun(work, visit.organisationId, corrected) }));
+  await visit.change((work) => correctRun(work, visit.organisationId, corrected).then(() => null));
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
@@ -232,58 +233,58 @@ async function confirm(visit: Visit): Promise<Answer> {
   const asked = new Set(sent.all('asked'));
   const rows = await readRows(app.db, organisationId, found.run_id);
   const isAsked = (row: RunRow) => row.ready?.doubts !== undefined && asked.has(String(row.row_no));
-  const answered = rows.filter(isAsked);
-  const answers = readAnswers(sent, answered);
+  const doubtful = rows.filter(isAsked);
+  const answers = readAnswers(sent, doubtful);
   if ('faults' in answers) return draftPage(visit, found, answers.faults);
-  const replaced = answered.map((row) => row.row_no);
+  const replaced = doubtful.map((row) => row.row_no);
   const stay = rows.filter((row) => !isAsked(row));
-  await putIn(visit, found, replaced, stay, answers.given);
+  await putIn(visit, found, replaced, stay, answers.answered);
   return { to };
 }
 
 async function start(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, userId, form: sent, change } = visit;
+  const { app, base, organisationId: id, userId: by, form: sent, change } = visit;
   const found = await runOf(visit);
-  const to = `${base}/invite/${found.run_id}`;
+  const { run_id: runId } = found;
+  const to = `${base}/invite/${runId}`;
   if (found.status !== 'draft') return { to };
-  const { visibility, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
+  const checked = await checkAgain(visit, found, givenOf(await readRows(app.db, id, runId)));
   const { plan, credits } = await readOrganisation(app.db, id);
-  const given = {
-    by: userId,
-    check,
-    mails: sent.raw('mail') === 'on',
-    visibility,
-    credits: plan === 'standard' ? credits : null,
-  };
-  const begun = await change(async (work): Promise<Acted<Begun>> => {
-    const result = await beginRun(work, id, { runId: found.run_id, ...given });
-    return result === 'begun' ? { result, resource: found.run_id } : { result };
-  });
-  if (begun === 'begun') inBackground(app, 'invitation_run.failed', invitationRuns.goOn(app, id, found.run_id));
+  const options = { runId, by, ...checked, mails: sent.raw('mail') === 'on' };
+  const begun = await change(
+    (work) => beginRun(work, id, { ...options, credits: plan === 'standard' ? credits : null }),
+    (result) => result === 'begun' && runId,
+  );
+  if (begun === 'begun') inBackground(app, 'invitation_run.failed', invitationRuns.goOn(app, id, runId));
   return { to };
 }
 
-async function runningPage(visit: Visit, found: Run): Promise<Answer> {
+function runningPage(visit: Visit, found: Run): Answer {
   const { base, zone } = visit;
   const here = `${base}/invite/${found.run_id}`;
-  const done = found.invited + found.again + found.refused;
+  const isWaiting = found.status === 'waiting';
   return {
-    title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
+    title: isWaiting ? 'No credit is left' : 'Learners are being invited',
     back: { to: `${base}/invite`, label: 'Invite learners' },
-    main: html`${
-      found.status === 'waiting' &&
-      html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`
-    }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
+    main: [
+      isWaiting &&
+        html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`,
+      progress('Rows dealt with', doneOf(found), found.total, here),
+      outcomeFacts(visit, found),
+      html`<p><a href="${here}/cancel">Stop here</a></p>`,
+    ],
   };
 }
+
+const doneOf = ({ invited, again, refused }: Run): number => invited + again + refused;
 
 const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
   facts({
     'Newly invited': number(found.invited),
     'Open invitations given again': number(found.again),
     Refused: number(found.refused),
-    Begun: found.started_at === null ? null : moment(found.started_at, zone),
-    Ended: found.finished_at === null ? null : moment(found.finished_at, zone),
+    Begun: moment(found.started_at, zone),
+    Ended: moment(found.finished_at, zone),
   });
 
 async function reportPage(visit: Visit, found: Run): Promise<Answer> {
@@ -291,18 +292,22 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   const at = { after: 0, limit: correctedAtOnce, which: 'faulty' } as const;
   const refused = await pageOfRows(app.db, organisationId, found.run_id, at);
   const all = found.invited + found.again;
-  const cancelled = found.status === 'cancelled';
+  const isCancelled = found.status === 'cancelled';
+  const caption = 'Rows that were refused, because something had changed since they were checked';
   return {
-    title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
+    title: isCancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
     back: { to: `${base}/invite`, label: 'Invite learners' },
-    main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>` : null}${outcomeFacts(visit, found)}${table<RunRow>(
-      { caption: 'Rows that were refused, because something had changed since they were checked', none: null },
-      refused,
-      {
+    main: [
+      all > 0 &&
+        html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`,
+      isCancelled &&
+        html`<p>It was cancelled after ${count(doneOf(found), 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>`,
+      outcomeFacts(visit, found),
+      table<RunRow>({ caption, none: null }, refused, {
         Row: (row) => String(row.row_no),
         'What is expected': faultList,
-      },
-    )}`,
+      }),
+    ],
   };
 }
 
@@ -311,25 +316,23 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
   const found = await runOf(visit);
   const here = `${base}/invite/${found.run_id}`;
   if (found.status === 'finished' || found.status === 'cancelled') return { to: here };
-  const done = found.invited + found.again + found.refused;
-  const says =
-    found.status === 'draft'
+  const isDraft = found.status === 'draft';
+  return confirmPage(visit, {
+    title: isDraft ? 'Discard the table?' : 'Stop inviting?',
+    back: { to: here },
+    says: isDraft
       ? [`${count(found.total, 'row')} will be deleted from here. Nobody was invited.`]
       : [
           `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
-          `${count(found.total - done, 'row')} will be deleted, and nobody is invited by them.`,
-        ];
-  return confirmPage(visit, {
-    title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
-    says,
-    button: found.status === 'draft' ? 'Discard it' : 'Stop',
-    cancel: here,
+          `${count(found.total - doneOf(found), 'row')} will be deleted, and nobody is invited by them.`,
+        ],
+    button: isDraft ? 'Discard it' : 'Stop',
   });
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const found = await runOf(visit);
-  await change(async (work) => ifDone(await invitationRuns.cancel(work, organisationId, found.run_id), found.run_id));
-  return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };
+  const { run_id: id, status } = await runOf(visit);
+  await change((work) => invitationRuns.cancel(work, organisationId, id), id);
+  return { to: status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${id}` };
 }

@@ -1,26 +1,27 @@
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type Namesake, findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
+import type { RunRow, Run } from '../../../sittings/invitations/runs/read-runs.ts';
+import { type Doubt, doubtWords } from '../../../sittings/invitations/runs/row.ts';
+import { type Cells, type TableRow, inviteColumns, readInviteTable } from '../../../sittings/invitations/runs/table.ts';
+import { repaired } from '../../../platform/validation/person-name.ts';
+import { sameNameKey } from '../../../records/learners/keys.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
+import { dayWords, number, code, empty, moment, notice, table, numeric } from '../kit/blocks.ts';
+import { type Choice, type Faults, type Form, type Fields, hiddenField, fieldsOf, isFaulty, any } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { type Visit, type Answer, type ConsoleRoute, NoSuchPage, get, post, onceOf, findOr404 } from '../kit/route.ts';
+import { visibilityOf } from '../kit/reader.ts';
 import { UnreadableFile } from '../../../platform/formats/lines.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
 import { contextOf, listTeams } from '../../../sittings/invitations/runs/context.ts';
 import type { Within } from '../../../sittings/invitations/invite.ts';
-import type { Check } from '../../../sittings/invitations/runs/check.ts';
-import { checkRows } from '../../../sittings/invitations/runs/check.ts';
-import type { Run } from '../../../sittings/invitations/runs/read-runs.ts';
+import { type Check, checkRows } from '../../../sittings/invitations/runs/check.ts';
 import { draftRun, invitationRuns } from '../../../sittings/invitations/runs/run.ts';
-import type { TableRow } from '../../../sittings/invitations/runs/table.ts';
-import { inviteColumns, readInviteTable } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import { empty, moment, notice, table, numeric } from '../kit/blocks.ts';
-import type { Fields, Faults } from '../kit/form.ts';
-import { hiddenField, fieldsOf, any } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, post, onceOf, named } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
+import { formPage } from '../kit/page.ts';
 
 /** Many learners are invited by a table: it is read, checked, corrected, and written by a background job. */
 export const inviteRoutes: ConsoleRoute[] = [
@@ -44,12 +45,9 @@ const meanings: Record<string, string> = {
   start_code: 'yes, where the learner begins only with a code that you release at that moment.',
 };
 
-export async function withinOf(
-  visit: Visit,
-): Promise<{ visibility: Visibility; teams: { group_id: string; name: string }[] }> {
-  const { app, organisationId } = visit;
+export async function withinOf(visit: Visit) {
   const visibility = await visibilityOf(visit);
-  return { visibility, teams: await listTeams(app.db, organisationId, visibility) };
+  return { visibility, teams: await listTeams(visit.app.db, visit.organisationId, visibility) };
 }
 
 /** A tutor must choose one of their teams, because they see only the learners of those. */
@@ -76,7 +74,6 @@ export async function readTeam(visit: Visit): Promise<Within | { fault: string }
 
 async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, userId, query, form: sent } = visit;
-  const f = fieldsOf(visit, faults);
   const [within, runs] = await Promise.all([
     withinOf(visit),
     invitationRuns.list(app.db, id, 20, role === 'tutor' ? userId : null),
@@ -87,33 +84,39 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       title: 'Invite learners',
       main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),
     };
-  return {
+  return formPage(visit, {
     title: 'Invite learners',
     faults,
-    main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${f.form(
-      'Check the rows',
-      { upload: true },
-      [
-        f.lines('rows', 'Rows from a spreadsheet', {
-          hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
-          // A large table would make the page slow. The person corrects it in the spreadsheet.
-          value: typed.length > limits.formBytes ? '' : typed,
-          rows: 10,
-        }),
-        f.file('file', 'Or a CSV file', '.csv,.tsv,.txt,text/csv'),
-        teamField(f, 'Everybody in the table', within),
-        hiddenField('once', app.random.uuid()),
-      ],
-    )}${table('The columns; only full_name must be there', Object.entries(meanings), {
-      Column: ([column]) => html`<code>${column}</code>`,
-      'What it holds': ([, meaning]) => meaning,
-    })}${table<Run>({ caption: 'Your latest tables', none: null }, runs, {
-      Checked: (one) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-      State: (one) => states[one.status],
-      Rows: numeric((one) => one.total),
-      Invited: numeric((one) => one.invited),
-    })}`,
-  };
+    intro: [
+      notice(query, { discarded: 'The table is discarded. Nobody was invited.' }),
+      html`<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
+    ],
+    button: 'Check the rows',
+    upload: true,
+    fields: (f) => [
+      f.lines('rows', 'Rows from a spreadsheet', {
+        hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
+        // A large table would make the page slow. The person corrects it in the spreadsheet.
+        value: typed.length > limits.formBytes ? '' : typed,
+        rows: 10,
+      }),
+      f.file('file', 'Or a CSV file', '.csv,.tsv,.txt,text/csv'),
+      teamField(f, 'Everybody in the table', within),
+      hiddenField('once', app.random.uuid()),
+    ],
+    also: [
+      table('The columns; only full_name must be there', Object.entries(meanings), {
+        Column: ([column]) => code(column),
+        'What it holds': ([, meaning]) => meaning,
+      }),
+      table<Run>({ caption: 'Your latest tables', none: null }, runs, {
+        Checked: (one) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+        State: (one) => states[one.status],
+        Rows: numeric((one) => one.total),
+        Invited: numeric((one) => one.invited),
+      }),
+    ],
+  });
 }
 
 const states: Record<Run['status'], string> = {
@@ -124,20 +127,21 @@ const states: Record<Run['status'], string> = {
   finished: 'Done',
 };
 
-export async function checkGiven(visit: Visit, given: readonly TableRow[], within: Within): Promise<Check> {
-  const { app, organisationId: id, zone } = visit;
-  const row = await readOrganisation(app.db, id);
-  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
-  return checkRows(app, id, given, context, within);
+export async function checkTable(visit: Visit, rows: readonly TableRow[], within: Within): Promise<Check> {
+  return checkRows(visit.app, visit.organisationId, rows, await inviteContext(visit), within);
 }
 
-export async function readGiven(visit: Visit): Promise<TableRow[] | { faults: Faults }> {
+export async function inviteContext({ app, organisationId, zone }: Visit): ReturnType<typeof contextOf> {
+  const row = await readOrganisation(app.db, organisationId);
+  return contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
+}
+
+export async function readRowsSent(visit: Visit): Promise<TableRow[] | { faults: Faults }> {
   const { form: sent } = visit;
   const file = sent.file('file');
-  const bytes = file ?? Buffer.from(sent.raw('rows'));
   if (file === null && sent.text('rows') === '') return { faults: { rows: 'Paste some rows, or choose a file.' } };
   try {
-    return await readInviteTable(bytes);
+    return await readInviteTable(file ?? Buffer.from(sent.raw('rows')));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
     return { faults: { [file === null ? 'rows' : 'file']: `This can’t be read: ${error.message}.` } };
@@ -146,23 +150,110 @@ export async function readGiven(visit: Visit): Promise<TableRow[] | { faults: Fa
 
 async function readTable(visit: Visit): Promise<Answer> {
   const { base, organisationId: id, userId, change } = visit;
-  const once = onceOf(visit);
   const within = await readTeam(visit);
   if ('fault' in within) return tablePage(visit, { team: within.fault });
-  const given = await readGiven(visit);
-  if ('faults' in given || once === null) return tablePage(visit, 'faults' in given ? given.faults : {});
-  const check = await checkGiven(visit, given, within);
+  const rows = await readRowsSent(visit);
+  if ('faults' in rows) return tablePage(visit, rows.faults);
+  const runId = onceOf(visit);
+  const check = await checkTable(visit, rows, within);
   // A draft invites nobody, so it writes no audit row.
-  await change(async (work) => {
-    await draftRun(work, id, { runId: once, by: userId, check, ...within });
-    return { result: null };
-  });
-  return { to: `${base}/invite/${once}` };
+  await change((work) => draftRun(work, id, { runId, by: userId, check, ...within }).then(() => null));
+  return { to: `${base}/invite/${runId}` };
 }
 
 /** Tutors see only their own tables. */
 export async function runOf(visit: Visit): Promise<Run> {
-  const found = await named(visit, 'run_id', (...of) => invitationRuns.find(...of));
+  const found = await findOr404(visit, 'run_id', (...of) => invitationRuns.find(...of));
   if (visit.role === 'tutor' && found.created_by !== visit.userId) throw new NoSuchPage();
   return found;
+}
+
+/** Questions about rows of a table that may be wrong, asked before anyone is invited. */
+
+const fieldOf = ({ row_no }: Pick<RunRow, 'row_no'>) => `row-${row_no}`;
+
+/** Undoes a wrong reading of the file's encoding. */
+const repairedCells = (cells: Cells): Cells =>
+  Object.fromEntries(Object.entries(cells).map(([column, value]) => [column, repaired(value)]));
+
+const repairedWords = (cells: Cells, doubts: readonly Doubt[]): string =>
+  doubts.flatMap(({ about, column }) => (about === 'encoding' ? repaired(cells[column]!) : [])).join(', ');
+
+const isRepairable = (cells: Cells) => Object.values(cells).some((value) => repaired(value) !== value);
+
+const namesakeWords = (one: Namesake, zone: string): string =>
+  `${one.full_name}, ${one.ref === null ? 'without a reference' : `reference ${one.ref}`}, here since ${dayWords(one.created_at, zone)}`;
+
+export const namesakeChoices = (namesakes: readonly Namesake[], zone: string): Choice[] =>
+  namesakes.map((one) => ({
+    value: one.learner_id,
+    label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
+  }));
+
+export const namesakeLinks = (base: string, namesakes: readonly Namesake[]): Content =>
+  namesakes.length === 0
+    ? null
+    : html` Look at ${namesakes.map((one, i) => html`${i === 0 ? null : ' and '}<a href="${base}/learners/${one.learner_id}">${name(one.full_name)}</a>`)}.`;
+
+const isAbout = (doubts: readonly Doubt[], ...kinds: Doubt['about'][]) =>
+  doubts.some(({ about }) => kinds.includes(about));
+
+function choicesOf(cells: Cells, doubts: readonly Doubt[], namesakes: readonly Namesake[], zone: string): Choice[] {
+  const isNew = isAbout(doubts, 'known', 'twice');
+  return [
+    { value: '', label: 'Choose' },
+    ...(isAbout(doubts, 'encoding') && isRepairable(cells)
+      ? [{ value: 'repair', label: `Correct it: ${repairedWords(cells, doubts)}` }]
+      : []),
+    ...namesakeChoices(namesakes, zone),
+    { value: 'as_is', label: isNew ? 'Invite a new learner of this name' : 'It is right as it is' },
+    { value: 'out', label: 'Leave this row out' },
+  ];
+}
+
+/** @param more the number of rows that the next forms ask about */
+export async function doubtsForm(
+  visit: Visit,
+  to: string,
+  rows: readonly RunRow[],
+  more: number,
+  faults: Faults,
+): Promise<Content> {
+  const { app, base, organisationId, zone } = visit;
+  const f = fieldsOf(visit, faults);
+  const names = rows.filter(({ ready }) => isAbout(ready!.doubts!, 'known')).map(({ ready }) => ready!.full_name);
+  const found = await findNamesakes(app.db, organisationId, names, await visibilityOf(visit));
+  const fields = rows.map(({ row_no, cells, ready }) => {
+    const { full_name } = ready!;
+    const doubts = ready!.doubts!;
+    const namesakes = isAbout(doubts, 'known') ? (found.get(sameNameKey(full_name)) ?? []) : [];
+    const choices = choicesOf(cells!, doubts, namesakes, zone);
+    const hint = html`${doubts.map((doubt) => html`${code(doubt.column)} ${doubtWords(doubt)}. `)}${namesakeLinks(base, namesakes)}`;
+    return [
+      f.select(fieldOf({ row_no }), `Row ${row_no}: ${full_name}`, choices, { hint }),
+      hiddenField('asked', String(row_no)),
+    ];
+  });
+  return [
+    html`<h2>Is this right?</h2>`,
+    more > 0 && html`<p>${number(more)} more will come after these.</p>`,
+    f.form('Confirm the rows', { to }, fields),
+  ];
+}
+
+/** @returns the rows with the answers applied, or the fields without an answer */
+export function readAnswers(sent: Form, rows: readonly RunRow[]): { answered: TableRow[] } | { faults: Faults } {
+  const faults: Faults = {};
+  const answered: TableRow[] = [];
+  for (const row of rows) {
+    const { row_no, ready } = row;
+    const cells = row.cells!;
+    const answer = sent.raw(fieldOf(row)).toLowerCase();
+    const accepted = [cells.accepted, ...ready!.doubts!.map(({ about }) => about)].filter(Boolean).join(' ');
+    if (answer === 'as_is') answered.push({ row_no, cells: { ...cells, accepted } });
+    else if (answer === 'repair') answered.push({ row_no, cells: repairedCells(cells) });
+    else if (isUuid(answer)) answered.push({ row_no, cells: { ...cells, learner_id: answer } });
+    else if (answer !== 'out') faults[fieldOf(row)] = `Choose what happens with row ${row_no}.`;
+  }
+  return isFaulty(faults) ? { faults } : { answered };
 }

@@ -1,5 +1,11 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type KeyDescription, type KeyFault, readDescription } from '../../../integrations/access-keys/description.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { type Faults, fieldsOf, buttonForm, readonlyField, isFaulty, faultsIn } from '../kit/form.ts';
+import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
+import { type Visit, type Answer, type ConsoleRoute, NoSuchPage, formRoutes, post, onceOf } from '../kit/route.ts';
+import { lastInstantOf } from '../../../organisations/zone.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import type { KeyLink, LinkStatus } from '../../../integrations/access-keys/link.ts';
 import {
@@ -11,16 +17,10 @@ import {
   offerKey,
   revokeLink,
 } from '../../../integrations/access-keys/link.ts';
-import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { moment, table } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, readonlyField, fieldsOf, isFaulty } from '../kit/form.ts';
-import { looksForGroups } from '../kit/group-field.ts';
-import { describedFields, readDescribed } from './key-form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, formRoutes, post, onceOf, ifDone } from '../kit/route.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
+import { formPage } from '../kit/page.ts';
 
 /** A vendor opens a set-up link to make the one key that it describes, and only the vendor sees the secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [
@@ -28,53 +28,47 @@ export const keyLinkRoutes: ConsoleRoute[] = [
   post('/key-links/{link_id}/revoke', integrators, revoke, { proof: true }),
 ];
 
-const words: Record<LinkStatus, string> = {
-  open: 'Open',
-  used: 'Used',
-  revoked: 'Taken back',
-  expired: 'Over',
-};
+const words: Record<LinkStatus, string> = { open: 'Open', used: 'Used', revoked: 'Taken back', expired: 'Over' };
 
 export async function linkTable({ app, base, organisationId: id, zone }: Visit): Promise<Content> {
   const rows = await listLinks(app.db, id, limits.keyLinksShown);
-  if (rows.length === 0) return null;
   const statusOf = (link: KeyLink) => linkStatus(link, app.clock.nowMs());
-  return html`<h2>Set-up links</h2>${table<KeyLink>('The newest first', rows, {
-    For: (link) => link.description.label ?? link.description.purpose ?? 'A key',
-    State: (link) => words[statusOf(link)],
-    Made: (link) => moment(link.created_at, zone),
-    'Works until': (link) => moment(link.expires_at, zone),
-    Key: (link) => (link.key_id === null ? 'None yet' : html`<a href="${base}/keys/${link.key_id}">${link.key_id}</a>`),
-    'Take back': (link) =>
-      statusOf(link) === 'open' ? buttonForm(`${base}/key-links/${link.link_id}/revoke`, 'Take back') : '',
-  })}`;
+  return [
+    rows.length > 0 && html`<h2>Set-up links</h2>`,
+    table<KeyLink>({ caption: 'The newest first', none: null }, rows, {
+      For: (link) => link.description.label ?? link.description.purpose ?? 'A key',
+      State: (link) => words[statusOf(link)],
+      Made: (link) => moment(link.created_at, zone),
+      'Works until': (link) => moment(link.expires_at, zone),
+      Key: ({ key_id }) => (key_id === null ? 'None yet' : html`<a href="${base}/keys/${key_id}">${key_id}</a>`),
+      'Take back': (link) =>
+        statusOf(link) === 'open' && buttonForm(`${base}/key-links/${link.link_id}/revoke`, 'Take back'),
+    }),
+  ];
 }
 
 const lengths = { 15: '15 minutes', 30: '30 minutes', 60: '1 hour', 240: '4 hours' };
 
 async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base } = visit;
-  const f = fieldsOf(visit, faults);
-  return {
+  const described = await describedFields(visit, faults);
+  return formPage(visit, {
     title: 'Let a vendor make its key',
     back: { to: `${base}/keys`, label: 'Access keys' },
     faults,
-    main: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>${f.form(
-      'Make the link',
-      { cancel: `${base}/keys` },
-      [
-        await describedFields(visit, faults),
-        f.choose('minutes', 'How long the link works', lengths, { initial: '30' }),
-        app.settings.mailServer === null
-          ? null
-          : f.text('email', 'Vendor’s e-mail address (optional)', {
-              hint: 'The link is mailed there, and the address is then forgotten.',
-              type: 'email',
-            }),
-        f.once(app),
-      ],
-    )}`,
-  };
+    intro: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>`,
+    button: 'Make the link',
+    fields: (f) => [
+      described,
+      f.choose('minutes', 'How long the link works', lengths, { initial: '30' }),
+      app.settings.mailServer !== null &&
+        f.text('email', 'Vendor’s e-mail address (optional)', {
+          hint: 'The link is mailed there, and the address is then forgotten.',
+          type: 'email',
+        }),
+      f.once(app),
+    ],
+  });
 }
 
 async function offer(visit: Visit): Promise<Answer> {
@@ -82,34 +76,109 @@ async function offer(visit: Visit): Promise<Answer> {
   if (looksForGroups(sent)) return offerPage(visit);
   const minutes = sent.raw('minutes');
   const read = await readDescribed(visit);
-  const faults: Faults = 'faults' in read ? read.faults : {};
-  if (!Object.hasOwn(lengths, minutes)) faults.minutes = 'Choose how long the link works.';
   const address = app.settings.mailServer === null ? '' : sent.text('email');
-  if (address !== '' && !isEmailAddress(address))
-    faults.email = 'Enter an e-mail address, such as name@example.org, or leave it out.';
+  const isWrong = address !== '' && !isEmailAddress(address);
+  const faults = {
+    ...('faults' in read && read.faults),
+    ...faultsIn({
+      minutes: !Object.hasOwn(lengths, minutes) && 'Choose how long the link works.',
+      email: isWrong && 'Enter an e-mail address, such as name@example.org, or leave it out.',
+    }),
+  };
   if ('faults' in read || isFaulty(faults)) return offerPage(visit, faults);
-  const once = onceOf(visit);
-  if (once === null) throw new NoSuchPage();
-  const mailed = await change(async (work) => {
-    // The form carries the ID of the link: sent twice, it shows the same link.
-    if ((await findLink(work.tx, id, once)) !== undefined) return { result: address !== '' };
-    const lastsMs = Number(minutes) * 60_000;
-    await offerKey(work, id, read.description, { linkId: once, createdBy: userId, lastsMs });
-    const given = { linkId: once, address, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
-    return { result: address !== '' && (await mailLink(work, id, given)), resource: once };
-  });
-  const link = (await findLink(app.db, id, once))!;
+  const linkId = onceOf(visit);
+  const lastsMs = Number(minutes) * 60_000;
+  const { isMailed } = await change(
+    async (work) => {
+      // The form carries the ID of the link: sent twice, it shows the same link.
+      if ((await findLink(work.tx, id, linkId)) !== undefined) return { isMailed: address !== '', isNew: false };
+      await offerKey(work, id, read.description, { linkId, createdBy: userId, lastsMs });
+      const mail = { linkId, address, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
+      return { isMailed: address !== '' && (await mailLink(work, id, mail)), isNew: true };
+    },
+    ({ isNew }) => isNew && linkId,
+  );
+  const link = (await findLink(app.db, id, linkId))!;
+  const to = isMailed
+    ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else`
+    : 'Send it to the vendor, and to nobody else';
   return {
     title: 'The link is ready',
     back: { to: `${base}/keys`, label: 'Access keys' },
-    main: html`<p>${mailed ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else` : 'Send it to the vendor, and to nobody else'}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${readonlyField('link', 'Link', linkUrl(app.settings.baseUrl, app.secrets, id, once))}`,
+    main: [
+      html`<p>${to}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>`,
+      readonlyField('link', 'Link', linkUrl(app.settings.baseUrl, app.secrets, id, linkId)),
+    ],
   };
 }
 
 async function revoke({ base, organisationId, params, change }: Visit): Promise<Answer> {
   const linkId = params.link_id!;
-  if (!isUuid(linkId)) throw new NoSuchPage();
-  if (!(await change(async (work) => ifDone(await revokeLink(work, organisationId, linkId), linkId))))
-    throw new NoSuchPage();
+  const isDone = isUuid(linkId) && (await change((work) => revokeLink(work, organisationId, linkId), linkId));
+  if (!isDone) throw new NoSuchPage();
   return { to: `${base}/keys?did=link-revoked` };
+}
+
+/** The fields of the forms of a key and of a set-up link. */
+export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
+  const f = fieldsOf(visit, faults);
+  return [
+    enterButton(),
+    f.text('label', 'Label', { hint: 'How you tell it from others, such as the name of the platform.' }),
+    f.text('purpose', 'Purpose (optional)', {
+      hint: 'What it is used for, for the receipt and whoever comes after you.',
+    }),
+    f.text('contact', 'Contact (optional)', { hint: 'Whom to ask about it.' }),
+    f.text('expires', 'Last day (optional)', { hint: 'Without one it works until it is revoked.', type: 'date' }),
+    f.lines('networks', 'Networks that it may be used from (optional)', {
+      hint: 'One a line, such as 203.0.113.0/24. Without any it works from everywhere.',
+      rows: 3,
+    }),
+    f.tick('subjects', 'Subjects that it may see', shortSubjectNames, {
+      hint: 'None ticked: all. A bound makes the key read only, and is fixed for good.',
+    }),
+    await groupField(visit, {
+      label: 'Groups whose members it may see',
+      hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
+      chosen: visit.form.all('groups'),
+      fault: faults.groups,
+    }),
+  ];
+}
+
+const sentences: Record<KeyFault['field'], string> = {
+  label: 'The label',
+  purpose: 'The purpose',
+  contact: 'The contact',
+  expires: 'The last day',
+  networks: 'The networks',
+  groups: 'The groups',
+  subjects: 'The subjects',
+};
+
+export async function readDescribed(visit: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
+  const { app, organisation, organisationId, zone, form: sent } = visit;
+  const lastDay = sent.text('expires');
+  const label = sent.text('label');
+  const read = await readDescription(
+    app.db,
+    organisationId,
+    {
+      label,
+      purpose: sent.text('purpose'),
+      contact: sent.text('contact'),
+      test: organisation.is_test,
+      expires: lastDay === '' ? '' : (lastInstantOf(lastDay, zone)?.toISOString() ?? lastDay),
+      networks: sent
+        .raw('networks')
+        .split(/[\s,]+/)
+        .filter((one) => one !== ''),
+      groups: sent.all('groups'),
+      subjects: sent.all('subjects'),
+    },
+    app.clock.nowMs(),
+  );
+  const faults: Faults = label === '' ? { label: 'Enter a label, such as the name of the platform.' } : {};
+  if ('faults' in read) for (const one of read.faults) faults[one.field] ??= `${sentences[one.field]} ${one.expected}.`;
+  return 'description' in read && label !== '' ? read : { faults };
 }

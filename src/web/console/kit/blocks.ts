@@ -1,9 +1,6 @@
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Faults, Form } from './form.ts';
-import { fieldsOf } from './form.ts';
-import type { Page } from './frame.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 
 export const number = (value: number): string => value.toLocaleString('en-GB');
 
@@ -36,10 +33,7 @@ export function withQuery(path: string, query: URLSearchParams, changes: Record<
 }
 
 /** The first of `known` is the default. */
-export function readSort<By extends string>(
-  query: URLSearchParams,
-  known: readonly [By, ...By[]],
-): { by: By; descending: boolean } {
+export function readSort<By extends string>(query: URLSearchParams, known: readonly [By, ...By[]]) {
   const given = query.get('sort') ?? '';
   const descending = given.startsWith('-');
   const by = known.find((one) => one === (descending ? given.slice(1) : given));
@@ -54,15 +48,14 @@ function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: S
   if (sort === undefined || sorting === undefined)
     return html`<th scope="col"${attributes({ class: cls })}>${head}</th>`;
   const here = sorting.by === sort;
-  const to = withQuery(sorting.path, sorting.query, {
-    sort: here && !sorting.descending ? `-${sort}` : sort,
-    after: null,
-  });
+  const order = here && !sorting.descending ? `-${sort}` : sort;
+  const to = withQuery(sorting.path, sorting.query, { sort: order, after: null });
   return html`<th scope="col"${attributes({ class: cls, 'aria-sort': here ? (sorting.descending ? 'descending' : 'ascending') : null })}><a href="${to}">${head}${here ? html`<span aria-hidden="true"> ${sorting.descending ? '▾' : '▴'}</span>` : null}</a></th>`;
 }
 
-type Words = {
+export type TableWords = {
   caption: Content;
+  /** In place of an empty table; null shows nothing. */
   none?: Content;
   sorting?: Sorting;
   /** The head stays visible while a long table scrolls. */
@@ -70,8 +63,8 @@ type Words = {
 };
 
 /** A table that becomes a list of cards on narrow screens. The first column is the row's heading. */
-export function table<Row>(words: string | Words, rows: readonly Row[], columns: Columns<Row>): Markup | null {
-  const { caption, none, sorting, sticky }: Words = typeof words === 'string' ? { caption: words } : words;
+export function table<Row>(words: string | TableWords, rows: readonly Row[], columns: Columns<Row>): Markup | null {
+  const { caption, none, sorting, sticky }: TableWords = typeof words === 'string' ? { caption: words } : words;
   if (none !== undefined && rows.length === 0) return none === null ? null : empty(none);
   const all = Object.entries(columns).map(
     ([head, column]) => [head, typeof column === 'function' ? { cell: column } : column] as const,
@@ -97,14 +90,35 @@ export function readCount(query: URLSearchParams, name: string): number {
   return /^\d{1,6}$/.test(given) ? Number(given) : 0;
 }
 
-/** Cuts off the extra row that was read to see whether there is a next page. @returns `last` if there is one */
-export function pageOf<Row>(
-  found: readonly Row[],
+/** Reads a page of a list, and one more row to see whether there is a next page. @returns `last` if there is one */
+export async function readPage<Row>(
+  read: (limit: number) => Promise<readonly Row[]>,
   max: number = limits.consoleRows,
-): { rows: Row[]; last: Row | undefined } {
+): Promise<{ rows: Row[]; last: Row | undefined }> {
+  const found = await read(max + 1);
   const rows = found.slice(0, max);
   return { rows, last: found.length > max ? rows.at(-1) : undefined };
 }
+
+const tokenParts = {
+  int4: (part: string) => /^\d{1,9}$/.test(part),
+  // PostgreSQL reads no date that is much later.
+  ms: (part: string) => /^\d{1,13}$/.test(part),
+  int8: (part: string) => /^\d{1,16}$/.test(part),
+  uuid: isUuid,
+};
+
+export type TokenPart = keyof typeof tokenParts;
+
+/** The parts of a page token, such as `MICROSECONDS.ID`; null if it is missing or malformed. */
+export function readToken(token: string | null, ...of: readonly TokenPart[]): string[] | null {
+  const parts = (token ?? '').toLowerCase().split('.');
+  return parts.length === of.length && of.every((kind, i) => tokenParts[kind](parts[i]!)) ? parts : null;
+}
+
+/** The UUID in a query parameter; null if it is missing or malformed. */
+export const uuidIn = (query: URLSearchParams, parameter = 'after'): string | null =>
+  readToken(query.get(parameter), 'uuid')?.[0] ?? null;
 
 /** @param first, previous, next URLs; null without such a page */
 export function pages({
@@ -116,9 +130,7 @@ export function pages({
   return html`<nav class="pager" aria-label="More rows"><ul>${first && html`<li><a href="${first}">First page</a></li>`}${previous && html`<li><a rel="prev" href="${previous}">Previous page</a></li>`}${next && html`<li><a rel="next" href="${next}">Next page</a></li>`}</ul></nav>`;
 }
 
-/**
- * The pager of a list that is only read forwards. @param next the page token @param kept the query that the links keep
- */
+/** @param next the page token; null on the last page @param kept the query that the links keep */
 export function pager(
   { path, query }: { path: string; query: URLSearchParams },
   next: string | null | undefined,
@@ -159,35 +171,6 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
   return Object.hasOwn(sentences, did) ? html`<div class="done" role="status"><p>${sentences[did]}</p></div>` : null;
 }
 
-/** Says in numbers what an action will do, before it is done. */
-export function confirmPage(
-  visit: { form: Form; path: string },
-  given: {
-    title: string;
-    heading?: Content;
-    says: readonly Content[];
-    button: string;
-    cancel: string;
-    /** The default is the page's own URL. */
-    to?: string;
-    fields?: Content;
-    danger?: boolean;
-    faults?: Faults;
-  },
-): Page {
-  const { says, button, cancel, to, fields, danger = true, ...page } = given;
-  const options = { danger, cancel, ...(to === undefined ? {} : { to }) };
-  return {
-    ...page,
-    back: { to: cancel, label: 'Back' },
-    main: html`${says.map((one) => html`<p>${one}</p>`)}${fieldsOf(visit, given.faults).form(button, options, fields)}`,
-  };
-}
-
-export function messagePage(title: string, ...paragraphs: Content[]): Page {
-  return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };
-}
-
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(zone: string, withTime: boolean): Intl.DateTimeFormat {
@@ -215,17 +198,24 @@ const timeTag = (at: Instant, text: string): Markup =>
   html`<time datetime="${dateOf(at).toISOString()}">${text}</time>`;
 
 /** `22 November 2026 at 09:45` in a time zone, with the exact instant for machines. */
-export function moment(at: Instant, zone: string): Markup {
+export function moment(at: Instant, zone: string): Markup;
+export function moment(at: Instant | null, zone: string): Markup | null;
+export function moment(at: Instant | null, zone: string): Markup | null {
+  if (at === null) return null;
   const text = formatOf(zone, true).format(dateOf(at));
   return timeTag(at, text.replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at '));
 }
 
 /** `22 Nov 2026, 09:45:07`: to the second, to compare with other logs. */
-export const instant = (at: Instant, zone: string): Markup =>
-  timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
+export function instant(at: Instant, zone: string): Markup;
+export function instant(at: Instant | null, zone: string): Markup | null;
+export function instant(at: Instant | null, zone: string): Markup | null {
+  if (at === null) return null;
+  return timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
+}
 
 /** Replaces UTC times in a sentence by times of a zone. */
-export function told(sentence: string, zone: string): Content {
+export function withLocalTimes(sentence: string, zone: string): Content {
   const parts = sentence.split(/(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3})?(?: UTC|Z))/);
   return parts.map((part, i) =>
     i % 2 === 0 ? part : instant(new Date(part.replace(' UTC', 'Z').replace(' ', 'T')), zone),
@@ -236,6 +226,9 @@ export function told(sentence: string, zone: string): Content {
 export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
 
 export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(at, zone));
+
+export const code = (text: string | null | undefined, none: Content = null): Content =>
+  text == null ? none : html`<code>${text}</code>`;
 
 /** Links an error code of the API to its page in the documentation. */
 export const codeLink = (code: string): Markup => html`<a href="/docs/errors.html#${code}"><code>${code}</code></a>`;

@@ -1,8 +1,8 @@
 import type { App } from '../../../platform/app.ts';
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { readFields, readParts } from '../../../api/http/form-fields.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 
 export class Form {
   #values = new Map<string, string[]>();
@@ -65,6 +65,13 @@ export const any = (choices: Choices, label = 'Any'): Choice[] => [{ value: '', 
 
 /** `value` is always shown; `initial` only before the form is sent. */
 type More = { hint?: Content; fault?: string | undefined; value?: string | undefined; initial?: string | undefined };
+
+export type FormOptions = {
+  to?: string | undefined;
+  cancel?: string | undefined;
+  danger?: boolean | undefined;
+  upload?: boolean | undefined;
+};
 
 type TextMore = More & {
   type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'search';
@@ -161,11 +168,7 @@ export class Fields {
   }
 
   /** The faults, and the form below them. @param options.to the default is the page's own URL */
-  form(
-    button: string,
-    options: { to?: string; cancel?: string; danger?: boolean; upload?: boolean } = {},
-    fields: Content = null,
-  ): Markup {
+  form(button: string, options: FormOptions = {}, fields: Content = null): Markup {
     const { to: action = this.#path, cancel, danger, upload } = options;
     const enctype = upload === true ? 'multipart/form-data' : null;
     return html`${faultSummary(this.#faults)}<form${attributes({ method: 'post', action, enctype, novalidate: true })}>${fields}<div class="actions"><button${attributes({ class: danger === true ? 'danger' : null })}>${button}</button>${cancel !== undefined && html`<a href="${cancel}">Cancel</a>`}</div></form>`;
@@ -201,3 +204,14 @@ export function buttonForm(action: string, button: string, fields: Content = nul
 
 export const tickBox = (name: string, value: string, whom: string): Markup =>
   html`<label class="tick"><input${attributes({ type: 'checkbox', name, value })}><span class="unseen">Choose ${whom}</span></label>`;
+
+export const newPasswordField = (f: Fields, label: string): Markup =>
+  f.text('password', label, {
+    hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+    type: 'password',
+    autocomplete: 'new-password',
+  });
+
+/** The IDs of ticked rows. */
+export const chosenIds = ({ form: sent }: { form: Form }, name: string): string[] =>
+  [...new Set(sent.all(name).map((id) => id.toLowerCase()))].filter(isUuid);

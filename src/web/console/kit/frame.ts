@@ -1,5 +1,4 @@
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { styleAsset } from '../../../platform/html/assets.ts';
 import type { Membership, Session } from '../../../organisations/users/sessions.ts';
 import type { Faults } from './form.ts';
@@ -37,12 +36,8 @@ export type Page = {
 /** The value of `aria-current`: the page itself, or a page below it. */
 type Here = 'page' | 'true' | null;
 
-export type MenuSection = {
-  label: string;
-  to: string;
-  here: Here;
-  pages: readonly { to: string; label: string; here: Here }[];
-};
+export type MenuSection = Entry & { pages: readonly Entry[] };
+type Entry = { to: string; label: string; here: Here };
 
 /** The parts around a page. Before sign-in it names no organisation. */
 export type Frame = {
@@ -77,9 +72,7 @@ function header({ session, organisation, search }: Frame): Markup {
 const menuLink = ({ to, label, here }: { to: string; label: string; here: Here }): Markup =>
   html`<a href="${to}"${attributes({ 'aria-current': here })}>${label}</a>`;
 
-/**
- * A wide screen shows the sections in one line and the open section's pages below it. A narrow screen folds everything.
- */
+/** A wide screen shows sections in a line and the open one's pages below it. A narrow screen folds everything. */
 function menu({ menu: sections }: Frame): Markup | null {
   if (sections.length === 0) return null;
   const pages = (section: MenuSection) =>

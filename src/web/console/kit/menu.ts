@@ -1,7 +1,6 @@
 import type { MenuSection } from './frame.ts';
 import type { Membership } from '../../../organisations/users/sessions.ts';
-import type { Section } from './route.ts';
-import { isFor } from './route.ts';
+import { type Section, isFor } from './route.ts';
 import { consoleRoutes } from '../routes.ts';
 
 const sections: Record<Section, string> = {

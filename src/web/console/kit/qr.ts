@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
-import type { Markup } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Markup, attributes, html } from '../../../platform/html/html.ts';
 
 // Loaded when the first QR code is drawn.
 const require = createRequire(import.meta.url);

@@ -1,12 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { App } from '../../../platform/app.ts';
 import { auditInside } from '../../../platform/audit/audit.ts';
-import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { errorFields } from '../../../platform/observability/log.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
-import type { Membership, Session } from '../../../organisations/users/sessions.ts';
-import { holdSession } from '../../../organisations/users/sessions.ts';
+import { type Membership, type Session, holdSession } from '../../../organisations/users/sessions.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
@@ -57,23 +55,19 @@ export type Visit = PersonVisit & {
   userId: string;
   /** `/console/ID` */
   base: string;
-  /**
-   * Changes data in one unit of work with its audit row. Without `resource` nothing was done, and no row is written.
-   */
-  change<T>(inside: (work: UnitOfWork) => Promise<Acted<T>>): Promise<T>;
+  /** Changes data with its audit row. Without a result nothing was done: no row is written. A function can decide. */
+  change<T>(inside: (work: UnitOfWork) => Promise<T>, resource: Resource<T>): Promise<T>;
+  /** The result is the ID of what was changed. */
+  change<T extends string | null | false>(inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
 };
 
-export type Acted<T> = { result: T; resource?: string | null };
+/** The ID of what was changed. A function without a result has to name it by a function. */
+export type Resource<T> = ((result: T) => string | null | false | undefined) | ([T] extends [void] ? never : string);
 
 export type Section = 'day' | 'integration' | 'organisation';
 
 /** `upload`: the maximum size in bytes of a form with a file or a pasted table. */
-type Handled<V> = {
-  method: 'GET' | 'POST';
-  path: string;
-  upload?: number;
-  handle(visit: V): Answer | Promise<Answer>;
-};
+type Handled<V> = { method: 'GET' | 'POST'; path: string; upload?: number; handle(visit: V): Answer | Promise<Answer> };
 
 /**
  * A row of the table of pages. `for`: who may open it; paths for roles are under `/console/ID`. `proof`: needs a
@@ -123,19 +117,19 @@ export async function mustBeSignedIn(work: UnitOfWork, sessionId: string): Promi
   if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
 }
 
-/**
- * A change and its audit row are one transaction. It does nothing if the session ended while it waited: a new role and
- * a removal end sessions too. @throws NoSuchPage
- */
+/** One transaction with the audit row; nothing is done if the session has ended. @throws NoSuchPage */
 export function act<T>(
   app: App,
   by: { organisationId: number; userId: string; sessionId: string; action: string; requestId: string },
-  inside: (work: UnitOfWork) => Promise<Acted<T>>,
+  inside: (work: UnitOfWork) => Promise<T>,
+  resource?: Resource<T>,
 ): Promise<T> {
   return withUnitOfWork(app, feedQueue(by.organisationId), async (work) => {
     await mustBeSignedIn(work, by.sessionId);
-    const { result, resource } = await inside(work);
-    if (resource !== undefined) await auditAct(work, { ...by, resource });
+    const result = await inside(work);
+    const isDone = result !== null && result !== undefined && result !== false;
+    const changed = typeof resource === 'function' ? resource(result) : isDone && (resource ?? result);
+    if (typeof changed === 'string') await auditAct(work, { ...by, resource: changed });
     return result;
   });
 }
@@ -149,7 +143,7 @@ export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOf
 }
 
 /** Finds the record whose ID is in the URL. @throws NoSuchPage also for records of other organisations */
-export async function named<T>(
+export async function findOr404<T>(
   { app, organisationId, params }: Visit,
   parameter: string,
   find: (tx: App['db'], organisationId: number, id: string) => Promise<T | undefined>,
@@ -160,19 +154,11 @@ export async function named<T>(
   return found;
 }
 
-/** The ID that a form carries, so that sending it twice does one thing; null without one. */
-export function onceOf({ form }: Pick<OpenVisit, 'form'>): string | null {
+/** The ID that a form carries, so that sending it twice does one thing. */
+export function onceOf({ app, form }: OpenVisit): string {
   const once = form.text('once').toLowerCase();
-  return isUuid(once) ? once : null;
+  return isUuid(once) ? once : app.random.uuid();
 }
-
-/** For functions that return false, null or undefined if there was nothing to do. */
-export const ifDone = <T>(result: T, resource: string): Acted<T> =>
-  result === false || result === null || result === undefined ? { result } : { result, resource };
-
-/** For functions that return the reason of a refusal, or null. */
-export const unlessRefused = <T>(result: T | null, resource: string): Acted<T | null> =>
-  result === null ? { result, resource } : { result };
 
 /** The job starts now. If the process ends, another one continues it within a minute. */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
@@ -180,15 +166,8 @@ export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>
 
 export function auditAct(
   work: UnitOfWork,
-  by: { organisationId: number; userId: string; action: string; requestId: string; resource: string | null },
+  by: { organisationId: number; userId: string; action: string; requestId: string; resource: string },
 ): Promise<void> {
-  return auditInside(work.tx, {
-    organisationId: by.organisationId,
-    atMs: work.nowMs,
-    requestId: by.requestId,
-    actor: by.userId,
-    action: by.action,
-    resource: by.resource,
-    status: null,
-  });
+  const { organisationId, userId: actor, action, requestId, resource } = by;
+  return auditInside(work.tx, { organisationId, atMs: work.nowMs, requestId, actor, action, resource, status: null });
 }

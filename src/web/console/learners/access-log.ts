@@ -1,14 +1,12 @@
 import { html } from '../../../platform/html/html.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
-import type { AccessLogEntry } from '../../../governance/access-log/access-log.ts';
+import { type AccessLogEntry, readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { actorNames } from '../kit/actors.ts';
-import { instant, pager, table, pageOf } from '../kit/blocks.ts';
+import { actorNames } from '../kit/reader.ts';
+import { instant, readToken, readPage, code } from '../kit/blocks.ts';
 import { learnerOf } from './erasure.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, statusOf } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, statusOf } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
+import { listPage } from '../kit/page.ts';
 
 /** The list of who opened a learner's pages, and the rows behind it. */
 export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
@@ -21,10 +19,7 @@ const named = [
   ['other_id', 'learner'],
 ] as const;
 
-/**
- * Records that a page or file about one learner is about to be sent, also a form with faults. Pages that show nothing
- * of the learner record nothing.
- */
+/** Records a page or file about one learner, also a form with faults, just before it is sent. */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;
@@ -55,32 +50,28 @@ const words: Record<string, string> = {
   '/data-protection/cases/{case_id}': 'A case about the learner',
 };
 
-type Row = Awaited<ReturnType<typeof readAccessLog>>[number];
-
 async function lookups(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const { learner_id: learnerId } = await learnerOf(visit);
-  const given = query.get('before') ?? '';
-  const before = /^\d{1,14}$/.test(given) ? new Date(Number(given)) : null;
-  const [found, by] = await Promise.all([
-    readAccessLog(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
+  const [ms] = readToken(query.get('before'), 'ms') ?? [];
+  const before = ms === undefined ? null : new Date(Number(ms));
+  const [{ rows, last }, by] = await Promise.all([
+    readPage((limit) => readAccessLog(app.db, id, learnerId, { before, limit })),
     actorNames(visit),
   ]);
-  const { rows, last } = pageOf(found);
-  return {
+  return listPage(visit, {
     title: 'Who looked at this learner',
     back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
-    main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${table<Row>(
-      {
-        caption: 'The newest first; kept for two years, longer under a legal hold',
-        none: 'Nobody has opened a page about this learner.',
-      },
-      rows,
-      {
-        Time: (one) => instant(one.at, zone),
-        Who: (one) => by(one.user_id),
-        Page: (one) => words[one.page] ?? html`<code>${one.page}</code>`,
-      },
-    )}${pager(visit, last && String(last.at.getTime()), 'before')}`,
-  };
+    intro: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>`,
+    caption: 'The newest first; kept for two years, longer under a legal hold',
+    none: 'Nobody has opened a page about this learner.',
+    rows,
+    columns: {
+      Time: (one) => instant(one.at, zone),
+      Who: (one) => by(one.user_id),
+      Page: (one) => words[one.page] ?? code(one.page),
+    },
+    next: last && String(last.at.getTime()),
+    after: 'before',
+  });
 }

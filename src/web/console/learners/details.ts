@@ -1,33 +1,38 @@
+import { type Content, html } from '../../../platform/html/html.ts';
+import type { LearnerName } from '../../../records/learners/learners.ts';
+import { learnerRefExpected } from '../../../platform/validation/fields.ts';
+import { changeReference, ReferenceRefused } from '../../../records/learners/reference.ts';
+import { findNamedLearner, correctName, NameRefused } from '../../../records/learners/rename.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { MergeRefused, mergeLearners } from '../../../governance/deduplication/merge.ts';
+import { type MergePreview, type Side, previewMerge } from '../../../governance/deduplication/preview.ts';
+import {
+  holdsNationalInsuranceNumber,
+  isOpaqueRef,
+  isPlainText,
+  isNameOf,
+  isStorableText,
+} from '../../../platform/validation/personal-data.ts';
+import { managers } from '../../../organisations/users/roles.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
+import { day, empty, table, count, code, number } from '../kit/blocks.ts';
+import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, findOr404 } from '../kit/route.ts';
+import { formPage, confirmPage } from '../kit/page.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
-import { html } from '../../../platform/html/html.ts';
 import { changeEmail } from '../../../sittings/invitations/contact.ts';
 import { removeEmail } from '../../../governance/erasure/remove-email.ts';
-import { correctName, NameRefused } from '../../../records/learners/rename.ts';
 import { damageOf, nameFault } from '../../../platform/validation/person-name.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { isNameOf, isStorableText } from '../../../platform/validation/personal-data.ts';
-import type { LearnerHead } from '../../../records/directory/learner-page.ts';
-import { countLiveResults } from '../../../records/directory/learner-page.ts';
-import { managers } from '../../../organisations/users/roles.ts';
-import { confirmPage, number } from '../kit/blocks.ts';
-import type { Faults, Fields } from '../kit/form.ts';
-import { hiddenField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
-import { name } from '../kit/frame.ts';
+import { type LearnerHead, countLiveResults } from '../../../records/directory/learner-page.ts';
 import { headOf } from './learner.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, formRoutes } from '../kit/route.ts';
 
 export const learnerDetailRoutes: ConsoleRoute[] = [
-  ...formRoutes(
-    '/learners/{learner_id}/name',
-    managers,
-    async (visit) => namePage(visit, await presentOf(visit)),
-    rename,
-  ),
+  ...formRoutes('/learners/{learner_id}/name', managers, async (one) => namePage(one, await presentOf(one)), rename),
   ...formRoutes(
     '/learners/{learner_id}/email',
     managers,
-    async (visit) => emailPage(visit, await presentOf(visit)),
+    async (one) => emailPage(one, await presentOf(one)),
     readdress,
   ),
 ];
@@ -47,18 +52,14 @@ const reasonField = (f: Fields) =>
   f.text('reason', 'Reason', { hint: 'It stands in the learner’s history. Leave names and addresses out of it.' });
 
 function namePage(visit: Visit, head: LearnerHead, shown = head.full_name, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const cancel = `${visit.base}/learners/${head.learner_id}`;
-  return {
+  return formPage(visit, {
     title: 'Correct the name',
-    back: { to: cancel, label: 'The learner' },
+    back: { to: `${visit.base}/learners/${head.learner_id}`, label: 'The learner' },
     faults,
-    main: html`<p>For a name that was misspelt or has changed. No invitation is sent, and no credit is used.</p>${f.form(
-      'Go on',
-      { cancel },
-      [f.text('full_name', 'Full name', { value: shown }), reasonField(f)],
-    )}`,
-  };
+    intro: html`<p>For a name that was misspelt or has changed. No invitation is sent, and no credit is used.</p>`,
+    button: 'Go on',
+    fields: (f) => [f.text('full_name', 'Full name', { value: shown }), reasonField(f)],
+  });
 }
 
 const isReference =
@@ -79,7 +80,7 @@ const sentAgain = ({ form: sent }: Visit, field: string) => [
 ];
 
 async function rename(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, userId, form: sent, change } = visit;
+  const { app, base, organisationId: id, userId: actor, form: sent, change } = visit;
   const head = await presentOf(visit);
   const { learner_id: learnerId } = head;
   const here = `${base}/learners/${learnerId}`;
@@ -89,27 +90,26 @@ async function rename(visit: Visit): Promise<Answer> {
   if (fullName === head.full_name) return { to: `${here}?did=same` };
   if (sent.text('confirmed') === '') {
     const results = await countLiveResults(app.db, id, learnerId);
+    const damaged = 'The new name looks damaged: a letter may be lost. Compare it with the original.';
     return confirmPage(visit, {
       title: 'Correct this name?',
+      back: { to: here },
       says: [
         html`From ${name(head.full_name)} to <strong>${name(fullName)}</strong>.`,
-        ...(damageOf(fullName) === null
-          ? []
-          : ['The new name looks damaged: a letter may be lost. Compare it with the original.']),
+        ...(damageOf(fullName) === null ? [] : [damaged]),
         `${number(results)} ${results === 1 ? 'result shows' : 'results show'} the new name: connected platforms receive ${results === 1 ? 'it' : 'them'} again at their next request.`,
         'Evidence that was made already keeps the name that it was made with.',
       ],
       button: 'Correct the name',
-      cancel: here,
       danger: false,
-      fields: sentAgain(visit, 'full_name'),
+      fields: () => sentAgain(visit, 'full_name'),
     });
   }
   try {
-    const { changed } = await change(async (work) => {
-      const result = await correctName(work, id, { learnerId }, fullName, { actor: userId, reason });
-      return result.changed ? { result, resource: learnerId } : { result };
-    });
+    const { changed } = await change(
+      (work) => correctName(work, id, { learnerId }, fullName, { actor, reason }),
+      (result) => result.changed && learnerId,
+    );
     return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
   } catch (error) {
     // The reference was changed to this name while the person confirmed.
@@ -119,34 +119,28 @@ async function rename(visit: Visit): Promise<Answer> {
 }
 
 function emailPage(visit: Visit, { learner_id, email }: LearnerHead, shown = email ?? '', faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const cancel = `${visit.base}/learners/${learner_id}`;
-  return {
+  return formPage(visit, {
     title: email === null ? 'Give an e-mail address' : 'Change the e-mail address',
-    back: { to: cancel, label: 'The learner' },
+    back: { to: `${visit.base}/learners/${learner_id}`, label: 'The learner' },
     faults,
-    main: html`<p>Where invitations are mailed to. It is shown to nobody outside your organisation, and stands in no result.</p>${f.form(
-      'Go on',
-      { cancel },
-      [
-        f.text('email', 'E-mail address', { hint: 'Left empty, none is kept any more.', type: 'email', value: shown }),
-        reasonField(f),
-      ],
-    )}`,
-  };
+    intro: html`<p>Where invitations are mailed to. It is shown to nobody outside your organisation, and stands in no result.</p>`,
+    button: 'Go on',
+    fields: (f) => [
+      f.text('email', 'E-mail address', { hint: 'Left empty, none is kept any more.', type: 'email', value: shown }),
+      reasonField(f),
+    ],
+  });
 }
 
 async function readdress(visit: Visit): Promise<Answer> {
-  const { base, organisationId: id, userId, form: sent, change } = visit;
+  const { base, organisationId: id, userId: actor, form: sent, change } = visit;
   const head = await presentOf(visit);
   const { learner_id: learnerId } = head;
   const here = `${base}/learners/${learnerId}`;
   const [email, reason] = [sent.text('email') || null, sent.text('reason')];
+  const isWrong = email !== null && !isEmailAddress(email);
   const faults = faultsIn({
-    email:
-      email !== null &&
-      !isEmailAddress(email) &&
-      'Enter an e-mail address, such as name@example.org, or leave it empty.',
+    email: isWrong && 'Enter an e-mail address, such as name@example.org, or leave it empty.',
     reason: !isReason(reason) && reasonFault,
   });
   if (isFaulty(faults)) return emailPage(visit, head, email ?? '', faults);
@@ -154,6 +148,7 @@ async function readdress(visit: Visit): Promise<Answer> {
   if (sent.text('confirmed') === '')
     return confirmPage(visit, {
       title: email === null ? 'Remove the e-mail address?' : 'Change the e-mail address?',
+      back: { to: here },
       says: [
         email === null
           ? html`${name(head.email!)} is deleted. Links can still be copied and handed over.`
@@ -161,15 +156,199 @@ async function readdress(visit: Visit): Promise<Answer> {
         'The history says that it was changed, by whom and why, and keeps neither address.',
       ],
       button: email === null ? 'Remove it' : 'Change it',
-      cancel: here,
       danger: email === null,
-      fields: sentAgain(visit, 'email'),
+      fields: () => sentAgain(visit, 'email'),
     });
-  const { changed } = await change(async (work) => {
-    const who = { learnerId };
-    const by = { actor: userId, reason };
-    const result = await (email === null ? removeEmail(work, id, who, by) : changeEmail(work, id, who, email, by));
-    return result.changed ? { result, resource: learnerId } : { result };
-  });
+  const by = { actor, reason };
+  const { changed } = await change(
+    (work) =>
+      email === null ? removeEmail(work, id, { learnerId }, by) : changeEmail(work, id, { learnerId }, email, by),
+    (result) => result.changed && learnerId,
+  );
   return { to: `${here}?did=${changed ? 'email' : 'same'}` };
+}
+
+export const mergeRoutes: ConsoleRoute[] = [
+  ...formRoutes(
+    '/learners/{learner_id}/reference',
+    managers,
+    async (visit) => referencePage(visit, await learnerOf(visit)),
+    giveReference,
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/merge',
+    managers,
+    async (one) => otherPage(one, await learnerOf(one)),
+    findOther,
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/merge/{other_id}',
+    managers,
+    async (visit) => comparePage(visit, await previewOf(visit)),
+    merge,
+    { proof: true },
+  ),
+];
+
+const learnerOf = (visit: Visit): Promise<LearnerName> =>
+  findOr404(visit, 'learner_id', (tx, organisationId, learnerId) =>
+    findNamedLearner(tx, organisationId, { learnerId }),
+  );
+
+/** @returns what is wrong with an optional reason */
+function optionalReasonFault(reason: string): string | null {
+  if (reason === '') return null;
+  if (!isPlainText(reason, limits.reasonChars))
+    return `Write the reason in one line of up to ${limits.reasonChars} characters.`;
+  return holdsNationalInsuranceNumber(reason) ? 'Leave the National Insurance number out.' : null;
+}
+
+function referencePage(visit: Visit, one: LearnerName, faults: Faults = {}, typed = ''): Answer {
+  const here = `${visit.base}/learners/${one.learner_id}`;
+  const present =
+    one.ref === null
+      ? 'There is none yet.'
+      : html`It is ${code(one.ref)} now, and that stays theirs: whoever still uses it finds the same learner.`;
+  return formPage(visit, {
+    title: one.ref === null ? 'Give a reference' : 'Change the reference',
+    back: { to: here, label: 'The learner' },
+    faults,
+    intro: html`<p>By the reference your own systems know ${name(one.full_name)}. ${present} Connected platforms get every result again, with the new reference.</p>`,
+    button: one.ref === null ? 'Give it' : 'Change it',
+    fields: (f) => [
+      f.text('reference', 'New reference', {
+        hint: 'Letters, digits and . _ : / -, such as LRN-000017. Never a name or an e-mail address.',
+        value: typed,
+        width: 20,
+      }),
+      f.text('reason', 'Reason (optional)', { value: '' }),
+    ],
+    also: html`<p><a href="${here}/merge">This learner is here twice: merge the two</a></p>`,
+  });
+}
+
+async function giveReference(visit: Visit): Promise<Answer> {
+  const { base, organisationId, userId: actor, form: sent, change } = visit;
+  const one = await learnerOf(visit);
+  const { learner_id: learnerId } = one;
+  const [ref, reason] = [sent.text('reference'), sent.text('reason')];
+  const why = optionalReasonFault(reason);
+  if (why !== null) return referencePage(visit, one, { reason: why });
+  // A malformed reference may be a name, so the page does not show it again.
+  if (!isOpaqueRef(ref)) return referencePage(visit, one, { reference: `Enter ${learnerRefExpected}.` });
+  try {
+    await change(
+      (work) => changeReference(work, organisationId, { learnerId }, ref, { actor, reason: reason || null }),
+      (result) => result.changed && learnerId,
+    );
+  } catch (error) {
+    if (!(error instanceof ReferenceRefused)) throw error;
+    return referencePage(visit, one, { reference: sentence(error.message) }, ref);
+  }
+  return { to: `${base}/matching?did=referenced` };
+}
+
+const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
+
+function otherPage(visit: Visit, one: LearnerName, faults: Faults = {}): Answer {
+  return formPage(visit, {
+    title: 'Merge with another learner',
+    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'The learner' },
+    faults,
+    intro: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>`,
+    button: 'Compare',
+    fields: (f) =>
+      f.text('reference', 'Reference or id of the other', {
+        hint: html`Who else ${name(one.full_name)} is.`,
+        value: '',
+      }),
+  });
+}
+
+async function findOther(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, form: sent } = visit;
+  const one = await learnerOf(visit);
+  const text = sent.text('reference');
+
+  const other = !isOpaqueRef(text)
+    ? undefined
+    : ((await findNamedLearner(app.db, id, { ref: text })) ??
+      (isUuid(text) ? await findNamedLearner(app.db, id, { learnerId: text.toLowerCase() }) : undefined));
+  if (other === undefined)
+    return otherPage(visit, one, {
+      reference: 'Enter a reference or an id that a learner here has. Capital letters count.',
+    });
+  if (other.learner_id === one.learner_id)
+    return otherPage(visit, one, { reference: 'That is this learner: enter the other one’s.' });
+  return { to: `${base}/learners/${one.learner_id}/merge/${other.learner_id}` };
+}
+
+async function previewOf({ app, organisationId, params }: Visit): Promise<MergePreview> {
+  const pair = { from: params.learner_id!.toLowerCase(), into: params.other_id!.toLowerCase() };
+  const found =
+    isUuid(pair.from) && isUuid(pair.into)
+      ? await previewMerge(app.db, organisationId, pair, new Date(app.clock.nowMs()))
+      : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+function comparePage(visit: Visit, preview: MergePreview, faults: Faults = {}, reason = ''): Answer {
+  const { base, zone } = visit;
+  const { from, into, refused } = preview;
+  const lines: Record<string, (one: Side) => Content> = {
+    Name: (one) => name(one.full_name),
+    Reference: (one) => code(one.ref, 'None'),
+    'Known since': (one) => day(one.created_at, zone),
+    Results: (one) => `${one.results}${one.withdrawn === 0 ? '' : ` and ${one.withdrawn} withdrawn`}`,
+    'The last result': (one) => (one.last_assessed_at === null ? 'None' : day(one.last_assessed_at, zone)),
+    'Evidence files': (one) => one.evidence,
+    'Open invitations': (one) => one.open_invitations,
+    'Sitting at this moment': (one) => one.sitting.join(', ') || 'Nothing',
+    Groups: (one) => one.groups.join('; ') || 'None',
+    'E-mail address': (one) => (one.has_email ? 'Is there' : 'None'),
+  };
+  const intro = [
+    html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>`,
+    table('The two side by side', Object.entries(lines), {
+      What: ([head]) => head,
+      Goes: ([, cell]) => cell(from),
+      Stays: ([, cell]) => cell(into),
+    }),
+  ];
+  const head = { title: 'Merge these two?', back: { to: `${base}/matching`, label: 'Matching' }, faults };
+  if (refused !== null) return { ...head, main: [intro, empty(sentence(`they can’t be merged now: ${refused}`))] };
+  return formPage(visit, {
+    ...head,
+    intro: [intro, consequences(preview)],
+    button: 'Merge the two',
+    danger: true,
+    fields: (f) => f.text('reason', 'Reason (optional)', { value: reason }),
+  });
+}
+
+function consequences({ from, into, joins, alike, ref }: MergePreview): Content {
+  const total = count(from.results + into.results, 'result');
+  return html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence file')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${total}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${code(ref, 'none, as before')}; every other one of both reaches the same learner for good.</li><li>Connected platforms get a tombstone of the first learner, and ${total} again.</li>${
+    alike > 0 &&
+    html`<li>${count(alike, 'result')} of one subject and moment ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
+  }<li>It can’t be undone.</li></ul>`;
+}
+
+async function merge(visit: Visit): Promise<Answer> {
+  const { base, organisationId, userId: actor, form: sent, change } = visit;
+  const preview = await previewOf(visit);
+  const reason = sent.text('reason');
+  const why = optionalReasonFault(reason);
+  if (why !== null) return comparePage(visit, preview, { reason: why });
+  const pair = { from: preview.from.learner_id, into: preview.into.learner_id };
+  try {
+    const by = { actor, reason: reason || null };
+    await change((work) => mergeLearners(work, organisationId, pair, by).then(() => pair.into));
+  } catch (error) {
+    if (!(error instanceof MergeRefused)) throw error;
+    // The page is read again, and shows the reason of the refusal.
+    return { ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 } as Answer;
+  }
+  return { to: `${base}/matching?did=merged` };
 }

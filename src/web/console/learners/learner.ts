@@ -1,7 +1,10 @@
+import { shortLevel } from '../../../records/evidence/content.ts';
+import { type Content, attributes, html } from '../../../platform/html/html.ts';
+import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
+import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { dayWords, day, empty, facts, instant, moment, notice, table, code } from '../kit/blocks.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { readResumedAt } from '../../../feed/position.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import type {
   LearnerHead,
@@ -11,25 +14,15 @@ import type {
   RecordedResult,
 } from '../../../records/directory/learner-page.ts';
 import { findLearnerHead, readRecord } from '../../../records/directory/learner-page.ts';
-import type { LearnerState } from '../../../records/directory/learner-state.ts';
-import { learnerStateOf } from '../../../records/directory/learner-state.ts';
-import type { Subject } from '../../../engine/scoring/levels.ts';
-import { subjects } from '../../../engine/scoring/levels.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
-import { findLearnerSummary } from '../../../api/tracer/identifier-lookup.ts';
-import type { ResultSummary } from '../../../api/tracer/identifier-lookup.ts';
+import { type ResultSummary, findLearnerSummary } from '../../../api/tracer/identifier-lookup.ts';
 import { inviters, managers, roles } from '../../../organisations/users/roles.ts';
-import { actorNames } from '../kit/actors.ts';
-import { day, dayWords, empty, facts, instant, moment, notice, table } from '../kit/blocks.ts';
+import { actorNames, visibilityOf } from '../kit/reader.ts';
 import { name } from '../kit/frame.ts';
-import { groupPath, typeWords } from '../groups/group.ts';
-import { learnerChart } from './chart.ts';
+import { groupPath, typeWords } from '../groups/members.ts';
 import { stateWords } from './learners.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
-import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 
@@ -52,59 +45,70 @@ async function learner(visit: Visit): Promise<Answer> {
   const head = await headOf(visit);
   if (head.full_name === '') return tombstone(visit, head);
   if (role === 'developer') return forDevelopers(visit, head);
-  const [record, by, resumedAt] = await Promise.all([
-    recordOf(visit, head),
-    actorNames(visit),
-    readResumedAt(app.db, id),
-  ]);
-  const here = `${base}/learners/${head.learner_id}`;
-  const manages = managers.includes(role);
-  // Without a reference the form would make a new learner.
-  const mayInvite = head.ref !== null && inviters.includes(role);
-  const invites = mayInvite && html`<a href="${base}/invite/one?learner_id=${head.learner_id}">Invite</a>`;
+  const [record, by] = await Promise.all([recordOf(visit, head), actorNames(visit)]);
+  const resumedAt = await readResumedAt(app.db, id);
   return {
     title: 'A learner',
     heading: name(head.full_name),
     back: { to: `${base}/learners`, label: 'Learners' },
-    main: html`${notice(query, {
-      renamed: 'The name is corrected, here and in every result.',
-      email: 'The e-mail address is changed.',
-      same: 'Nothing was changed: it was so already.',
-    })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
-      manages &&
-      html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
-    }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations, resumedAt)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, by)}`,
+    main: [
+      notice(query, {
+        renamed: 'The name is corrected, here and in every result.',
+        email: 'The e-mail address is changed.',
+        same: 'Nothing was changed: it was so already.',
+      }),
+      html`<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>`,
+      facts({
+        Name: name(head.full_name),
+        Reference: code(head.ref, 'None'),
+        'E-mail': inviters.includes(role) ? (head.email ?? 'None') : null,
+        'Here since': day(head.created_at, visit.zone),
+        Changed: moment(head.position, visit.zone),
+        'Learner id': code(head.learner_id),
+      }),
+      actions(visit, head),
+      html`<h2>Results</h2>`,
+      resultsPart(visit, record.results),
+      html`<h2>Invitations</h2>`,
+      invitationsPart(visit, record.invitations, resumedAt),
+      html`<h2>Groups</h2>`,
+      groupsPart(visit, record.memberships),
+      html`<h2>History</h2>`,
+      historyPart(visit, record.changes, by),
+    ],
   };
 }
 
-function headFacts({ zone, role }: Visit, head: LearnerHead): Content {
-  return facts({
-    Name: name(head.full_name),
-    Reference: head.ref === null ? 'None' : html`<code>${head.ref}</code>`,
-    'E-mail': inviters.includes(role) ? (head.email ?? 'None') : null,
-    'Here since': day(head.created_at, zone),
-    Changed: moment(head.position, zone),
-    'Learner id': html`<code>${head.learner_id}</code>`,
-  });
+function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerHead): Content {
+  const here = `${base}/learners/${id}`;
+  // Without a reference the form would make a new learner.
+  const canInvite = ref !== null && inviters.includes(role);
+  const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite</a>`;
+  if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
+  return html`<div class="actions">${invite}<a href="${here}/name">Correct the name</a><a href="${here}/email">${email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`;
 }
 
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
   const { base, zone, role } = visit;
+  const { learner_id: id, merged_into: into } = head;
   const { changes } = await recordOf(visit, head);
   const erased = changes.find((one) => one.kind === 'erased');
+  const why =
+    erased !== undefined
+      ? 'This learner was erased. Nothing is kept that tells who it was.'
+      : into !== null
+        ? html`This learner turned out to be <a href="${base}/learners/${into}">another one</a>, and was merged into them.`
+        : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.';
   return {
     title: 'A learner who is not here any more',
     back: role === 'developer' ? { to: base, label: 'Start' } : { to: `${base}/learners`, label: 'Learners' },
-    main: html`<p>${
-      erased !== undefined
-        ? 'This learner was erased. Nothing is kept that tells who it was.'
-        : head.merged_into !== null
-          ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
-          : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
-    } Connected platforms are told at their next poll to remove their copies.</p>${facts({
-      Since: moment(erased?.at ?? head.position, zone),
-      'Learner id': html`<code>${head.learner_id}</code>`,
-    })}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
+    main: [
+      html`<p>${why} Connected platforms are told at their next poll to remove their copies.</p>`,
+      facts({ Since: moment(erased?.at ?? head.position, zone), 'Learner id': code(id) }),
+      managers.includes(role) &&
+        erased !== undefined &&
+        html`<p><a href="${base}/learners/${id}/erased">What came of the erasure</a></p>`,
+    ],
   };
 }
 
@@ -157,7 +161,7 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 }
 
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
-  html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
+  html`<a href="${base}/results/${assessmentId}">${code(assessmentId)}</a>`;
 
 const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
@@ -220,32 +224,84 @@ function historyPart(visit: Visit, rows: RecordedChange[], by: (actor: string) =
 }
 
 /** Developers see references and IDs, but no names, levels or evidence. */
-async function forDevelopers(
-  { app, base, organisationId: id, zone }: Visit,
-  { learner_id }: LearnerHead,
-): Promise<Answer> {
-  const found = await findLearnerSummary(app.db, id, learner_id, limits.consoleRows);
+async function forDevelopers(visit: Visit, { learner_id }: LearnerHead): Promise<Answer> {
+  const { app, base, organisationId: id, zone } = visit;
+  const max = limits.consoleRows;
+  const found = await findLearnerSummary(app.db, id, learner_id, max);
   if (found === undefined) throw new NoSuchPage();
   const { learner: one, results } = found;
   return {
     title: 'A learner’s results',
-    main: html`${facts({
-      Reference: one.ref === null ? 'None' : html`<code>${one.ref}</code>`,
-      'Learner id': html`<code>${one.learner_id}</code>`,
-      Groups: one.groups.join('; ') || 'None',
-    })}${table<ResultSummary>(
-      {
-        caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
-        none: 'There is no result yet.',
-      },
-      results,
-      {
-        Result: (row) =>
-          html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
-        State: (row) => (row.deleted ? 'Withdrawn' : 'Completed'),
-        Assessed: (row) => moment(row.assessed_at, zone),
-        Updated: (row) => instant(row.position, zone),
-      },
-    )}`,
+    main: [
+      facts({
+        Reference: code(one.ref, 'None'),
+        'Learner id': code(learner_id),
+        Groups: one.groups.join('; ') || 'None',
+      }),
+      table<ResultSummary>(
+        {
+          caption: `The latest changed first${results.length < max ? '' : `; the latest ${max}`}`,
+          none: 'There is no result yet.',
+        },
+        results,
+        {
+          Result: (row) =>
+            html`<a href="${base}/trace?assessment_id=${row.assessment_id}">${code(row.assessment_id)}</a>`,
+          State: (row) => (row.deleted ? 'Withdrawn' : 'Completed'),
+          Assessed: (row) => moment(row.assessed_at, zone),
+          Updated: (row) => instant(row.position, zone),
+        },
+      ),
+    ],
   };
+}
+
+/** A learner's results in a subject over time, with 95 % intervals. A table shows the same facts. */
+
+const width = 360;
+const rungHeight = 26;
+const left = 78;
+const right = 14;
+const top = 8;
+const foot = 24;
+
+type Drawn = LearnerState & { at: number };
+
+const isDrawn = (one: LearnerState): one is Drawn => one.at !== null;
+
+/** @param standings oldest first @returns null if no result has a level */
+export function learnerChart(subject: Subject, label: string, standings: LearnerState[], zone: string): Content {
+  const drawn = standings.filter(isDrawn);
+  if (drawn.length === 0) return null;
+  const rungs = rungsOf(subject);
+  const height = top + rungs.length * rungHeight + foot;
+  const [first, last] = [drawn[0]!.assessed_at, drawn.at(-1)!.assessed_at];
+  const span = last - first;
+  const inner = width - left - right - 24;
+  const x = ({ assessed_at }: Drawn) =>
+    Math.round(left + 12 + inner * (span === 0 ? 0.5 : (assessed_at - first) / span));
+  const y = (at: number) => Math.round((top + (rungs.length - at) * rungHeight) * 10) / 10;
+  const bands = drawn.slice(1).flatMap((one, i) => {
+    const before = drawn[i]!;
+    if (one.interval === null || before.interval === null) return [];
+    const [a, b] = [x(before), x(one)];
+    return [
+      `${a},${y(before.interval.high)} ${b},${y(one.interval.high)} ${b},${y(one.interval.low)} ${a},${y(before.interval.low)}`,
+    ];
+  });
+  const id = `chart-${subject}`;
+  const dayText = (us: number) => dayWords(us, zone);
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}"><title id="${id}">${label}: ${drawn.length === 1 ? 'one result' : `${drawn.length} results`} on the ladder of levels, with 95 % intervals. The table below says the same.</title>${rungs.map(
+    (rung, i) =>
+      html`<line${attributes({ class: 'rung', x1: left, x2: width - right, y1: y(i), y2: y(i) })}/><text${attributes({ x: left - 6, y: y(i) - rungHeight / 2 + 4, 'text-anchor': 'end' })}>${shortLevel(rung)}</text>`,
+  )}<line${attributes({ class: 'rung', x1: left, x2: width - right, y1: top, y2: top })}/>${bands.map(
+    (points) => html`<polygon class="band" points="${points}"/>`,
+  )}<polyline class="course" points="${drawn.map((one) => `${x(one)},${y(one.at)}`).join(' ')}"/>${drawn.map(
+    (one) =>
+      html`${one.interval !== null && html`<line${attributes({ class: 'interval', x1: x(one), x2: x(one), y1: y(one.interval.high), y2: y(one.interval.low) })}/>`}<circle${attributes({ class: 'dot', cx: x(one), cy: y(one.at), r: 5 })}/>`,
+  )}<text${attributes({ x: left, y: height - 6 })}>${dayText(first)}</text>${
+    span > 0 &&
+    dayText(first) !== dayText(last) &&
+    html`<text${attributes({ x: width - right, y: height - 6, 'text-anchor': 'end' })}>${dayText(last)}</text>`
+  }</svg>`;
 }

@@ -1,24 +1,21 @@
+import { name } from '../kit/frame.ts';
+import { contentOf } from '../../../records/results/body.ts';
 import { groupNames } from '../../../organisations/groups/browse.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPageStart } from '../../../records/directory/browse.ts';
 import { browseLearners, learnerSorts, maxScanned, placements } from '../../../records/directory/browse.ts';
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
-import { subjects } from '../../../engine/scoring/levels.ts';
+import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, empty, filters, readSort, table, withQuery, number, sorted, pages } from '../kit/blocks.ts';
+import { day, empty, filters, readSort, table, withQuery, number, sorted, pages, uuidIn, code } from '../kit/blocks.ts';
 import type { Choice, Faults } from '../kit/form.ts';
 import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from '../kit/form.ts';
-import { name } from '../kit/frame.ts';
-import { isTeam, typeWords } from '../groups/group.ts';
-import { levelWords } from '../kit/level-words.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { get, post } from '../kit/route.ts';
+import { isTeam, typeWords } from '../groups/members.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
+import { visibilityOf } from '../kit/reader.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 
 export const learnersRoutes: ConsoleRoute[] = [
@@ -47,11 +44,11 @@ const placementWords: Record<keyof typeof placements, string> = {
 
 /** Unknown values of the query filter nothing. */
 function readFilter(query: URLSearchParams, text: string | null): LearnerFilter {
-  const ids = ['group', 'team'].map((given) => query.get(given) ?? '').filter(isUuid);
+  const groupIds = ['group', 'team'].map((name) => uuidIn(query, name)).filter((id) => id !== null);
   const placement = query.get('placement') ?? '';
   return {
     text,
-    groupIds: [...new Set(ids.map((id) => id.toLowerCase()))],
+    groupIds: [...new Set(groupIds)],
     subject: subjects.find((one) => one === query.get('subject')) ?? null,
     placement: Object.hasOwn(placements, placement) ? (placement as keyof typeof placements) : null,
     state: ([...invitationStates, 'none'] as const).find((one) => one === query.get('state')) ?? null,
@@ -91,7 +88,13 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
   return {
     title: 'Learners',
     faults,
-    main: html`<p>${visibility === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>${searchForm(visit, text, faults)}${filterForm(visit, groups)}${shown(visit, page, order, filter)}${pageLinks(visit, page, text, place)}`,
+    main: [
+      html`<p>${visibility === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>`,
+      searchForm(visit, text, faults),
+      filterForm(visit, groups),
+      shown(visit, page, order, filter),
+      pageLinks(visit, page, text, place),
+    ],
   };
 }
 
@@ -142,43 +145,36 @@ function shown(
     extent === 'some'
       ? `More than ${number(maxScanned)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${number(scanned)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(scanned)} learners were maxScanned through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
         : null;
-  if (learners.length === 0)
-    return empty(
-      note ??
-        (isOpen(filter) && previous === null
-          ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
-          : 'No learner is like that.'),
-    );
+  const none =
+    isOpen(filter) && previous === null
+      ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
+      : 'No learner is like that.';
+  if (learners.length === 0) return empty(note ?? none);
+  const path = `${base}/learners`;
+  const unpaged = withQuery('', query, { after: null, before: null, did: null });
   // The links in the head would lose the search text, which is in no URL.
-  const isSortable = filter.text === null;
-  return html`${note && html`<p role="status">${note}</p>`}${table<LearnerListed>(
-    {
-      caption: 'Learners',
-      ...(isSortable && { sorting: { path: `${base}/learners`, query: withoutPlace(query), ...sorting } }),
-    },
-    learners,
-    {
-      Name: sorted('name', (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`),
-      Reference: sorted('ref', (row) => (row.ref === null ? 'None' : html`<code>${row.ref}</code>`)),
-      'Newest results': (row) => newest(row),
+  const sorted_ = filter.text === null ? { path, query: new URLSearchParams(unpaged), ...sorting } : undefined;
+  return [
+    note && html`<p role="status">${note}</p>`,
+    table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
+      Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
+      Reference: sorted('ref', (row) => code(row.ref, 'None')),
+      'Newest results': newest,
       Invitation: (row) => stateWords[row.state],
       Groups: (row) => row.groups.join('; '),
       Changed: sorted('changed', (row) => day(row.position, zone)),
-    },
-  )}`;
-}
-
-function withoutPlace(query: URLSearchParams): URLSearchParams {
-  const kept = new URLSearchParams(query);
-  for (const param of ['after', 'before', 'did']) kept.delete(param);
-  return kept;
+    }),
+  ];
 }
 
 function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
-  if (last_bodies === null) return 'None';
-  return last_bodies.map((body) => levelWords(body, last_assessed_at!)).join('; ');
+  const words = (body: string) => {
+    const { subject, working_level, rqf_level } = contentOf(body, last_assessed_at!);
+    return `${shortSubjectNames[subject]}: ${working_level ?? rqf_level ?? 'not placed'}`;
+  };
+  return last_bodies === null ? 'None' : last_bodies.map(words).join('; ');
 }
 
 /** Further pages of a search are buttons, because the search text is sent with them. */

@@ -1,15 +1,13 @@
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../../../governance/deduplication/matching.ts';
 import { keepApart, listAlike, listWithoutRef } from '../../../governance/deduplication/matching.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, empty, notice, pager, table, pageOf } from '../kit/blocks.ts';
+import { day, empty, notice, pager, table, readPage, uuidIn, code } from '../kit/blocks.ts';
 import { buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, post, ifDone } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 
 /** Learners whom platforms cannot match: those without a reference, and pairs who may be one person. */
 export const matchingRoutes: ConsoleRoute[] = [
@@ -30,19 +28,25 @@ async function matching(visit: Visit): Promise<Answer> {
   const { base, path, query } = visit;
   const kind = kinds.find((one) => one === query.get('kind')) ?? 'without';
   const { content, next } = kind === 'without' ? await withoutRef(visit) : await alike(visit, kind);
+  const links = kinds.map((one) =>
+    one === kind
+      ? html`<li><strong aria-current="page">${words[one].title}</strong></li>`
+      : html`<li><a href="${path}?kind=${one}">${words[one].title}</a></li>`,
+  );
   return {
     title: 'Matching',
-    main: html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>${notice(
-      query,
-      {
+    main: [
+      html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>`,
+      notice(query, {
         merged: 'The two are one learner now.',
         distinct: 'It is remembered that they are not the same person.',
         referenced: 'The learner has the reference.',
-      },
-    )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
-      (one) =>
-        html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${path}?kind=${one}">${words[one].title}</a>`}</li>`,
-    )}</ul></nav>${content}${pager(visit, next)}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
+      }),
+      html`<nav class="pager" aria-label="What to match"><ul>${links}</ul></nav>`,
+      content,
+      pager(visit, next),
+      html`<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
+    ],
   };
 }
 
@@ -53,9 +57,8 @@ const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: num
 
 async function withoutRef(visit: Visit): Promise<Part> {
   const { app, base, organisationId, zone, query } = visit;
-  const after = query.get('after') ?? '';
-  const at = { after: isUuid(after) ? after : null, limit: limits.consoleRows + 1 };
-  const { rows, last } = pageOf(await listWithoutRef(app.db, organisationId, at));
+  const after = uuidIn(query);
+  const { rows, last } = await readPage((limit) => listWithoutRef(app.db, organisationId, { after, limit }));
   const { title: caption, none } = words.without;
   return {
     content: table<WithoutRef>({ caption, none }, rows, {
@@ -71,14 +74,11 @@ async function withoutRef(visit: Visit): Promise<Part> {
   };
 }
 
-const refOf = ({ ref }: { ref: string | null }): Content => (ref === null ? 'no reference' : html`<code>${ref}</code>`);
+const refOf = ({ ref }: { ref: string | null }): Content => code(ref, 'no reference');
 
 function twinLine({ base }: Visit, row: WithoutRef, twin: Twin): Markup {
-  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'the same name' : 'a name that sounds alike'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apartButton(
-    base,
-    'without',
-    [row.learner_id, twin.learner_id],
-  )}</li>`;
+  const apart = apartButton(base, 'without', [row.learner_id, twin.learner_id]);
+  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'the same name' : 'a name that sounds alike'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apart}</li>`;
 }
 
 const apartButton = (base: string, kind: Kind, [one, other]: readonly [string, string]): Markup =>
@@ -95,17 +95,14 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
     after: Number.isSafeInteger(after) ? after : null,
     limit: limits.consoleRows / 2,
   });
-  const next = last === null ? null : String(last);
-  if (groups.length === 0)
-    return {
-      content: empty(
-        last === null
-          ? words[kind].none
-          : 'All who were looked through for this page are told apart. The next page looks further.',
-      ),
-      next,
-    };
-  return { content: groups.map((members) => groupTable(visit, kind, members)), next };
+  const none =
+    last === null
+      ? words[kind].none
+      : 'All who were looked through for this page are told apart. The next page looks further.';
+  return {
+    content: groups.length === 0 ? empty(none) : groups.map((members) => groupTable(visit, kind, members)),
+    next: last === null ? null : String(last),
+  };
 }
 
 /** Each learner is compared with the first one only. */
@@ -127,13 +124,11 @@ function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
 }
 
 async function distinct(visit: Visit): Promise<Answer> {
-  const { base, organisationId, userId, form: sent, change } = visit;
+  const { base, organisationId, userId: actor, form: sent, change } = visit;
   const [one, other] = [sent.raw('one').toLowerCase(), sent.raw('other').toLowerCase()];
   const kind = kinds.find((known) => known === sent.raw('kind')) ?? 'without';
   const here = `${base}/matching?kind=${kind}`;
   if (!isUuid(one) || !isUuid(other)) return { to: here };
-  const done = await change(async (work) =>
-    ifDone(await keepApart(work, organisationId, [one, other], { actor: userId }), one),
-  );
-  return { to: done ? `${here}&did=distinct` : here };
+  const isDone = await change((work) => keepApart(work, organisationId, [one, other], { actor }), one);
+  return { to: isDone ? `${here}&did=distinct` : here };
 }

@@ -1,12 +1,11 @@
-import { actorNames } from '../kit/actors.ts';
-import { facts, instant, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
-import type { CreditEntry } from '../../../organisations/credits.ts';
-import { listCreditEntries } from '../../../organisations/credits.ts';
+import { actorNames } from '../kit/reader.ts';
+import { facts, instant, number, numeric, readToken, readPage, code } from '../kit/blocks.ts';
+import { type CreditEntry, listCreditEntries } from '../../../organisations/credits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { html } from '../../../platform/html/html.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
+import { listPage } from '../kit/page.ts';
 
 export const creditRoutes: ConsoleRoute[] = [
   get('/credits', auditReaders, credits, { menu: 'Credits', section: 'organisation' }),
@@ -26,34 +25,32 @@ const signed = (amount: number) => `${amount > 0 ? '+' : '−'}${number(Math.abs
 
 async function credits(visit: Visit): Promise<Answer> {
   const { app, organisationId: id, zone, query } = visit;
-  const given = query.get('before') ?? '';
-  const before = /^[1-9]\d{0,14}$/.test(given) ? Number(given) : null;
-  const [{ plan, credits: balance }, found, by] = await Promise.all([
+  const [before] = readToken(query.get('before'), 'int8') ?? [];
+  const [{ plan, credits: balance }, { rows, last }, by] = await Promise.all([
     readOrganisation(app.db, id),
-    listCreditEntries(app.db, id, { before, limit: rowsOnPage + 1 }),
+    readPage((limit) => listCreditEntries(app.db, id, { before: before ? Number(before) : null, limit }), rowsOnPage),
     actorNames(visit),
   ]);
-  const { rows, last } = pageOf(found, rowsOnPage);
-  return {
+  return listPage<CreditEntry>(visit, {
     title: 'Credits',
-    main: html`<p>Each invitation costs one credit. Whoever runs the service grants them.</p>${facts({
-      Balance: plan === 'standard' ? number(balance) : `Not counted: the plan is “${plan}”`,
-    })}${table<CreditEntry>(
-      {
-        caption: 'Every change, the newest first: the amounts add up to the balance',
-        none: 'No credits have come or gone.',
-      },
-      rows,
-      {
-        'No.': (one) => String(one.entry_no),
-        Time: (one) => instant(one.at, zone),
-        What: (one) => kinds[one.kind],
-        Amount: numeric((one) => signed(one.amount)),
-        Balance: numeric((one) => one.balance),
-        By: (one) => by(one.actor),
-        Invitation: (one) => one.invitation_id && html`<code>${one.invitation_id}</code>`,
-        Reason: (one) => one.reason,
-      },
-    )}${pager(visit, last && String(last.entry_no), 'before')}`,
-  };
+    intro: [
+      html`<p>Each invitation costs one credit. Whoever runs the service grants them.</p>`,
+      facts({ Balance: plan === 'standard' ? number(balance) : `Not counted: the plan is “${plan}”` }),
+    ],
+    caption: 'Every change, the newest first: the amounts add up to the balance',
+    none: 'No credits have come or gone.',
+    rows,
+    columns: {
+      'No.': (one) => String(one.entry_no),
+      Time: (one) => instant(one.at, zone),
+      What: (one) => kinds[one.kind],
+      Amount: numeric((one) => signed(one.amount)),
+      Balance: numeric((one) => one.balance),
+      By: (one) => by(one.actor),
+      Invitation: (one) => code(one.invitation_id),
+      Reason: (one) => one.reason,
+    },
+    next: last && String(last.entry_no),
+    after: 'before',
+  });
 }

@@ -1,3 +1,16 @@
+import { type Hold, findHold, listHolds, placeHold, releaseHold } from '../../../governance/legal-holds/holds.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { holdsNationalInsuranceNumber, isPlainText, isTooLong } from '../../../platform/validation/personal-data.ts';
+import { managers, auditReaders } from '../../../organisations/users/roles.ts';
+import { actorNames } from '../kit/reader.ts';
+import { day, moment, notice, readCount, code, readPage, facts, instant, table, number } from '../kit/blocks.ts';
+import { learnerOf } from '../learners/erasure.ts';
+import { type Faults, isFaulty, faultsIn, fieldsOf } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, formRoutes, onceOf, findOr404, post } from '../kit/route.ts';
+import { lastInstantOf, dayOf } from '../../../organisations/zone.ts';
+import { listPage, formPage, confirmPage } from '../kit/page.ts';
 import type {
   SubjectRequest,
   RequestEntry,
@@ -16,20 +29,8 @@ import {
   outcomes,
   addEntry,
 } from '../../../governance/subject-requests/subject-requests.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
 import { findLearnersByIds } from '../../../records/learners/learners.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { holdsNationalInsuranceNumber, isTooLong } from '../../../platform/validation/personal-data.ts';
-import { managers, auditReaders } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { actorNames } from '../kit/actors.ts';
-import { day, facts, instant, notice, table, number, readCount, pageOf, pager } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, formRoutes, post, onceOf, named, ifDone } from '../kit/route.ts';
-import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 
 /** Data subject requests and complaints, each with its deadline. */
 
@@ -66,37 +67,36 @@ async function cases(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
   const isClosed = query.get('state') === 'closed';
   const from = readCount(query, 'from');
-  const at = { state: isClosed ? 'closed' : 'open', from, limit: limits.consoleRows + 1 } as const;
-  const { rows, last } = pageOf(await listRequests(app.db, id, at));
+  const state = isClosed ? 'closed' : 'open';
+  const { rows, last } = await readPage((limit) => listRequests(app.db, id, { state, from, limit }));
   const nowMs = app.clock.nowMs();
   const here = base + path;
-  return {
+  return listPage(visit, {
     title: 'Data protection',
-    main: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>${table<SubjectRequest>(
-      {
-        caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
-        none: isClosed ? 'No case has been closed yet.' : 'There is no open case.',
-      },
-      rows,
-      {
-        Case: (one) => html`<a href="${here}/cases/${one.case_id}">${requestKinds[one.kind]}</a>`,
-        About: (one) => aboutWhom(base, one),
-        Came: (one) => day(one.received_at, zone),
-        Clock: (one) => clockOf(one, nowMs, zone),
-      },
-    )}${pager(visit, last && String(from + rows.length), 'from')}`,
-  };
+    intro: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>`,
+    caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
+    none: isClosed ? 'No case has been closed yet.' : 'There is no open case.',
+    rows,
+    columns: {
+      Case: (one) => html`<a href="${here}/cases/${one.case_id}">${requestKinds[one.kind]}</a>`,
+      About: (one) => aboutWhom(base, one),
+      Came: (one) => day(one.received_at, zone),
+      Clock: (one) => clockOf(one, nowMs, zone),
+    },
+    next: last && String(from + rows.length),
+    after: 'from',
+  });
 }
 
-async function openPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+function openPage(visit: Visit, faults: Faults = {}): Answer {
   const { app, base, zone, query } = visit;
-  const f = fieldsOf(visit, faults);
-  return {
+  return formPage(visit, {
     title: 'Open a case',
     says: 'A request about data, or a complaint: from now on it has a clock.',
     back: { to: base + path, label: 'Data protection' },
     faults,
-    main: f.form('Open the case', { cancel: base + path }, [
+    button: 'Open the case',
+    fields: (f) => [
       f.choose('kind', 'What is asked for', requestKinds),
       f.text('learner', 'Learner’s id (optional)', {
         hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
@@ -106,8 +106,8 @@ async function openPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       f.text('received', 'Day on which it came', { type: 'date', initial: dayOf(new Date(app.clock.nowMs()), zone) }),
       f.lines('note', 'Note (optional)', { hint: 'Never a National Insurance number.' }),
       f.once(app),
-    ]),
-  };
+    ],
+  });
 }
 
 function faultOf(text: string): string | null {
@@ -123,7 +123,7 @@ async function open(visit: Visit): Promise<Answer> {
   const kind = sent.raw('kind');
   const learner = sent.text('learner').toLowerCase();
   const [found] = isUuid(learner) ? await findLearnersByIds(app.db, id, [learner]) : [];
-  const isKnown = found !== undefined && found.full_name !== '';
+  const isPresent = found !== undefined && found.full_name !== '';
   const [about, note] = [sent.text('about'), sent.text('note')];
   const receivedAt = lastInstantOf(sent.text('received'), zone);
   const isPast = receivedAt !== null && receivedAt.getTime() - dayMs <= app.clock.nowMs();
@@ -132,24 +132,24 @@ async function open(visit: Visit): Promise<Answer> {
     kind: !isRequestKind(kind) && 'Choose what is asked for.',
     learner:
       learner !== '' &&
-      !isKnown &&
+      !isPresent &&
       'There is no learner with this id: copy it from the learner’s page, or leave this empty.',
     about: isNobody ? 'Say who asks, or name a learner above.' : faultOf(about),
     note: faultOf(note),
     received: !isPast && 'Choose today, or a day before it.',
   });
-  const once = onceOf(visit);
-  if (isFaulty(faults) || once === null || !isRequestKind(kind)) return openPage(visit, faults);
+  if (isFaulty(faults) || !isRequestKind(kind)) return openPage(visit, faults);
+  const caseId = onceOf(visit);
   await change(async (work) => {
-    if ((await findRequest(work.tx, id, once)) !== undefined) return { result: null };
-    const given = { kind, learnerId: learner || null, about: about || null, note: note || null };
-    await openRequest(work, id, { caseId: once, ...given, receivedAt: receivedAt!, actor: userId });
-    return { result: null, resource: once };
-  });
-  return { to: `${base}${path}/cases/${once}?did=opened` };
+    if ((await findRequest(work.tx, id, caseId)) !== undefined) return null;
+    const texts = { learnerId: learner || null, about: about || null, note: note || null };
+    await openRequest(work, id, { caseId, kind, ...texts, receivedAt: receivedAt!, actor: userId });
+    return caseId;
+  }, caseId);
+  return { to: `${base}${path}/cases/${caseId}?did=opened` };
 }
 
-const caseOf = (visit: Visit): Promise<SubjectRequest> => named(visit, 'case_id', findRequest);
+const caseOf = (visit: Visit): Promise<SubjectRequest> => findOr404(visit, 'case_id', findRequest);
 
 const entryWords: Record<RequestEntry['kind'], string> = {
   opened: 'Opened',
@@ -168,23 +168,29 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     actorNames(visit),
     isOfErased(app.db, id, one),
   ]);
-  const acts = one.closed_at === null && managers.includes(role);
+  const isManaged = one.closed_at === null && managers.includes(role);
   return {
     title: requestKinds[one.kind],
     back: { to: base + path, label: 'Data protection' },
     faults,
-    main: html`${notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' })}${facts({
-      About: aboutWhom(base, one),
-      'Who asks': one.about,
-      Came: day(one.received_at, zone),
-      Clock: clockOf(one, app.clock.nowMs(), zone),
-      Extended: one.extended ? 'Yes, by two months' : 'No',
-    })}${acts && one.learner_id !== null && doing(base, one)}${table<RequestEntry>('What was done', rows, {
-      Time: (row) => instant(row.at, zone),
-      What: (row) => entryWords[row.kind],
-      By: (row) => by(row.actor),
-      Text: (row) => row.text,
-    })}${acts && stepForm(visit, one, isGone, faults)}`,
+    main: [
+      notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' }),
+      facts({
+        About: aboutWhom(base, one),
+        'Who asks': one.about,
+        Came: day(one.received_at, zone),
+        Clock: clockOf(one, app.clock.nowMs(), zone),
+        Extended: one.extended ? 'Yes, by two months' : 'No',
+      }),
+      isManaged && one.learner_id !== null && doing(base, one),
+      table<RequestEntry>('What was done', rows, {
+        Time: (row) => instant(row.at, zone),
+        What: (row) => entryWords[row.kind],
+        By: (row) => by(row.actor),
+        Text: (row) => row.text,
+      }),
+      isManaged && stepForm(visit, one, isGone, faults),
+    ],
     ...(one.learner_id === null ? {} : { about: { of: 'learner', id: one.learner_id } as const }),
   };
 }
@@ -236,24 +242,167 @@ function readStep(step: string, text: string): RequestStep | null {
 }
 
 async function step(visit: Visit): Promise<Answer> {
-  const { base, organisationId, userId, form: sent, change } = visit;
+  const { base, organisationId, userId: actor, form: sent, change } = visit;
   const one = await caseOf(visit);
   const text = sent.text('text');
   const read = readStep(sent.raw('step'), text);
-  const asksWhy = text === '' && read !== null && ['note', 'paused', 'extended'].includes(read.kind);
+  const isMissing = text === '' && read !== null && ['note', 'paused', 'extended'].includes(read.kind);
   const faults = faultsIn({
-    text: asksWhy ? (read.kind === 'note' ? 'Enter the note.' : 'Say why.') : faultOf(text),
+    text: isMissing ? (read.kind === 'note' ? 'Enter the note.' : 'Say why.') : faultOf(text),
     step: read === null && 'Choose what is done.',
   });
   if (isFaulty(faults) || read === null) return casePage(visit, faults);
+  const { case_id: id } = one;
   try {
-    const done = await change(async (work) =>
-      ifDone(await addEntry(work, organisationId, one.case_id, { ...read, actor: userId }), one.case_id),
-    );
-    if (done) return { to: `${base}${path}/cases/${one.case_id}?did=kept` };
-    return casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });
+    const isDone = await change((work) => addEntry(work, organisationId, id, { ...read, actor }), id);
+    if (isDone) return { to: `${base}${path}/cases/${id}?did=kept` };
+    return await casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });
   } catch (error) {
     if (!(error instanceof AboutErased)) throw error;
     return casePage(visit, { step: error.message });
   }
+}
+
+/** A legal hold keeps a learner's data, or all data, from being deleted. */
+
+const holdsPath = '/data-protection/holds';
+
+export const holdRoutes: ConsoleRoute[] = [
+  get(holdsPath, auditReaders, holds),
+  ...formRoutes(
+    `${holdsPath}/create`,
+    managers,
+    (visit) => createPage(visit, null),
+    (visit) => create(visit, null),
+    { proof: true },
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/hold',
+    managers,
+    async (visit) => createPage(visit, (await learnerOf(visit)).learner_id),
+    async (visit) => create(visit, (await learnerOf(visit)).learner_id),
+    { proof: true },
+  ),
+  ...formRoutes(`${holdsPath}/{hold_id}/release`, managers, showRelease, release, { proof: true }),
+];
+
+function stateOf({ released_at, ends_at }: Hold, nowMs: number, zone: string): Content {
+  if (released_at !== null) return html`Released ${day(released_at, zone)}`;
+  if (ends_at === null) return 'In force';
+  return ends_at.getTime() <= nowMs ? html`Ended ${day(ends_at, zone)}` : html`Until ${moment(ends_at, zone)}`;
+}
+
+const isInForce = (one: Hold, nowMs: number): boolean =>
+  one.released_at === null && (one.ends_at === null || one.ends_at.getTime() > nowMs);
+
+const onWhom = (base: string, { learner_id: id }: Hold): Content =>
+  id === null ? 'The whole organisation' : html`<a href="${base}/learners/${id}">${code(id)}</a>`;
+
+async function holds(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, role, query } = visit;
+  const from = readCount(query, 'from');
+  const nowMs = app.clock.nowMs();
+  const isManager = managers.includes(role);
+  const [{ rows, last }, by] = await Promise.all([
+    readPage((limit) => listHolds(app.db, id, { from, limit, now: new Date(nowMs) })),
+    actorNames(visit),
+  ]);
+  return listPage(visit, {
+    title: 'Legal holds',
+    back: { to: `${base}/data-protection`, label: 'Data protection' },
+    intro: [
+      notice(query, { placed: 'The hold is in force.', released: 'The hold is released.' }),
+      html`<p>Whoever is under a hold can’t be erased, their results can’t be withdrawn, and retention leaves them alone. A hold on one learner is placed from the learner’s page.</p>`,
+      isManager &&
+        html`<div class="actions"><a class="button" href="${base}${holdsPath}/create">Hold the whole organisation</a></div>`,
+    ],
+    caption: 'Those in force first',
+    none: 'There is no hold.',
+    rows,
+    columns: {
+      On: (one) => onWhom(base, one),
+      State: (one) => stateOf(one, nowMs, zone),
+      Reason: (one) => one.reason,
+      Placed: (one) => html`${day(one.placed_at, zone)} by ${by(one.placed_by)}`,
+      Release: (one) =>
+        isInForce(one, nowMs) &&
+        isManager &&
+        html`<a href="${base}${holdsPath}/${one.hold_id}/release">Release<span class="unseen"> the hold of ${day(one.placed_at, zone)}</span></a>`,
+    },
+    next: last && String(from + rows.length),
+    after: 'from',
+  });
+}
+
+function createPage(visit: Visit, learnerId: string | null, faults: Faults = {}): Answer {
+  const { app, base } = visit;
+  const isWhole = learnerId === null;
+  return formPage(visit, {
+    title: isWhole ? 'Hold the whole organisation' : 'Hold this learner’s data',
+    back: isWhole
+      ? { to: base + holdsPath, label: 'Legal holds' }
+      : { to: `${base}/learners/${learnerId}`, label: 'The learner' },
+    faults,
+    intro: html`<p>While it is in force, ${isWhole ? 'no learner can be erased, no result can be withdrawn, and retention deletes nothing' : 'this learner can’t be erased, their results can’t be withdrawn, and retention leaves them alone'}. Who placed it, when and why is kept.</p>`,
+    button: 'Place the hold',
+    fields: (f) => [
+      f.text('reason', 'Reason', { hint: 'Such as the number of a claim or of an audit. Not the person’s name.' }),
+      f.text('until', 'Last day (optional)', { hint: 'Empty: until somebody releases it.', type: 'date' }),
+      f.once(app),
+    ],
+  });
+}
+
+export function faultOfReason(text: string): string | null {
+  if (!isPlainText(text, limits.reasonChars)) return `Enter a reason of at most ${limits.reasonChars} characters.`;
+  return holdsNationalInsuranceNumber(text)
+    ? 'Leave out the National Insurance number: it is never stored here.'
+    : null;
+}
+
+async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
+  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
+  const reason = sent.text('reason');
+  const until = sent.text('until');
+  const endsAt = until === '' ? null : lastInstantOf(until, zone);
+  const isOver = until !== '' && (endsAt === null || endsAt.getTime() <= app.clock.nowMs());
+  const faults = faultsIn({
+    reason: faultOfReason(reason),
+    until: isOver && 'Choose a day from today on, such as 2027-01-31, or none.',
+  });
+  if (isFaulty(faults)) return createPage(visit, learnerId, faults);
+  const holdId = onceOf(visit);
+  await change(async (work) => {
+    if ((await findHold(work.tx, id, holdId)) !== undefined) return null;
+    await placeHold(work, id, { holdId, learnerId, reason, actor: userId, endsAt });
+    return holdId;
+  }, holdId);
+  return { to: `${base}${holdsPath}?did=placed` };
+}
+
+async function holdOf(visit: Visit): Promise<Hold> {
+  const found = await findOr404(visit, 'hold_id', findHold);
+  if (!isInForce(found, visit.app.clock.nowMs())) throw new NoSuchPage();
+  return found;
+}
+
+async function showRelease(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const one = await holdOf(visit);
+  return confirmPage(visit, {
+    title: 'Release this hold?',
+    back: { to: base + holdsPath },
+    says: [
+      html`On: ${onWhom(base, one)}. ${one.reason}`,
+      'What it held can be erased and withdrawn again, and retention deletes what is due at its next run.',
+    ],
+    button: 'Release the hold',
+  });
+}
+
+async function release(visit: Visit): Promise<Answer> {
+  const { base, organisationId, userId, change } = visit;
+  const { hold_id: id } = await holdOf(visit);
+  await change((work) => releaseHold(work, organisationId, id, { actor: userId }), id);
+  return { to: `${base}${holdsPath}?did=released` };
 }

@@ -1,26 +1,17 @@
 import { routes } from '../../../api/route-table.ts';
-import {
-  asCurl,
-  callsByHour,
-  findCall,
-  findCalls,
-  fixOf,
-  groupErrors,
-  type LogFilter,
-  type LoggedCall,
-} from '../../../platform/audit/log.ts';
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import type { LoggedCall, LogFilter } from '../../../platform/audit/log.ts';
+import { callsByHour, asCurl, findCall, findCalls, fixOf, groupErrors } from '../../../platform/audit/log.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { listKeys } from '../../../integrations/access-keys/keys.ts';
 import { apiBase } from '../../../platform/config/settings.ts';
-import { actorNames } from '../kit/actors.ts';
-import { codeLink, facts, filters, instant, moment, pager, table, withQuery, number, numeric } from '../kit/blocks.ts';
-import { totalOf } from '../keys/key-hours.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get } from '../kit/route.ts';
+import { actorNames } from '../kit/reader.ts';
+import { codeLink, facts, instant, moment, table, withQuery, number, numeric, readToken, code } from '../kit/blocks.ts';
+import { totalOf } from '../keys/keys.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { logReaders } from '../../../organisations/users/roles.ts';
-import { filtersOf, any } from '../kit/form.ts';
+import { any } from '../kit/form.ts';
+import { listPage } from '../kit/page.ts';
 
 export const logRoutes: ConsoleRoute[] = [
   get('/log', logReaders, log, { menu: 'Request log', section: 'integration' }),
@@ -54,123 +45,128 @@ function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
   };
 }
 
-function readPlace(query: URLSearchParams): { at: Date; id: number } | null {
-  const match = /^(\d{1,15})-(\d{1,15})$/.exec(query.get('after') ?? '');
-  return match === null ? null : { at: new Date(Number(match[1])), id: Number(match[2]) };
-}
-
 async function log(visit: Visit): Promise<Answer> {
   const { app, organisationId: id, zone, path, query } = visit;
-  const q = filtersOf(visit);
+  const [ms, auditId] = readToken(query.get('after'), 'ms', 'int8') ?? [];
+  const after = auditId === undefined ? null : { at: new Date(Number(ms)), id: Number(auditId) };
   const [{ calls, next }, keys, by] = await Promise.all([
-    findCalls(app.db, id, readFilter(visit), readPlace(query), rowsOnPage),
+    findCalls(app.db, id, readFilter(visit), after, rowsOnPage),
     listKeys(app.db, id),
     actorNames(visit),
   ]);
-  const called = Object.fromEntries(keys.map((key) => [key.key_id, key.label ?? key.key_id]));
-  return {
+  const keyNames = Object.fromEntries(keys.map((key) => [key.key_id, key.label ?? key.key_id]));
+  return listPage<LoggedCall>(visit, {
     title: 'Request log',
     says: 'Every call of your platforms in the last 90 days: by which key, for what, and how it was answered.',
-    main: html`${filters(path, [
-      q.select('key', 'Key', any(called)),
+    filters: (q) => [
+      q.select('key', 'Key', any(keyNames)),
       q.select('route', 'Route', any(routeChoices)),
       q.select('status', 'Status', any(classes)),
       q.text('code', 'Error code', { width: 20 }),
       q.text('day', 'Day', { type: 'date' }),
-    ])}<p><a href="${path}/errors">Errors by code, and how to mend them</a></p>${table<LoggedCall>(
-      { caption: 'The newest first', none: `There are no such calls in the last ${days} days.` },
-      calls,
-      {
-        Time: (one) => html`<a href="${path}/${one.audit_id}">${instant(one.at, zone)}</a>`,
-        By: (one) => by(one.actor),
-        Call: (one) => html`<code>${one.action}</code>`,
-        Status: numeric((one) => (one.status === null ? '' : String(one.status))),
-        Answer: answerOf,
-      },
-    )}${pager(visit, next && `${next.at.getTime()}-${next.id}`)}`,
-  };
+    ],
+    note: html`<p><a href="${path}/errors">Errors by code, and how to mend them</a></p>`,
+    caption: 'The newest first',
+    none: `There are no such calls in the last ${days} days.`,
+    rows: calls,
+    columns: {
+      Time: (one) => html`<a href="${path}/${one.audit_id}">${instant(one.at, zone)}</a>`,
+      By: (one) => by(one.actor),
+      Call: (one) => code(one.action),
+      Status: numeric((one) => (one.status === null ? '' : String(one.status))),
+      Answer: answerOf,
+    },
+    next: next && `${next.at.getTime()}.${next.id}`,
+  });
 }
 
 function answerOf({ detail }: LoggedCall): Content {
-  if (detail?.code !== undefined) return html`<code>${detail.code}</code>`;
+  if (detail?.code !== undefined) return code(detail.code);
   if (detail?.rows === undefined) return '';
   return `${detail.rows} ${detail.rows === 1 ? 'row' : 'rows'}${detail.more === true ? ', more follow' : ''}`;
 }
 
 async function call(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, params } = visit;
-  const given = params.call!;
-  const found = /^\d{1,15}$/.test(given) ? await findCall(app.db, id, Number(given)) : undefined;
+  const [auditId] = readToken(params.call!, 'int8') ?? [];
+  const found = auditId === undefined ? undefined : await findCall(app.db, id, Number(auditId));
   if (found === undefined) throw new NoSuchPage();
   const { detail } = found;
   const curl = asCurl(`${app.settings.baseUrl}${apiBase}`, found);
-  const position = (us: number | undefined): Content => (us === undefined ? null : instant(us, zone));
-  const code = (text: string | null | undefined): Content => (text == null ? null : html`<code>${text}</code>`);
+  const position = (us: number | undefined): Content => instant(us ?? null, zone);
   const by = (await actorNames(visit))(found.actor);
   return {
     title: `Call ${found.audit_id}`,
     back: { to: `${base}/log`, label: 'Request log' },
-    main: html`${facts({
-      Time: instant(found.at, zone),
-      'Request id': code(found.request_id),
-      By: html`${by !== found.actor && by} ${code(found.actor)}`,
-      Call: code(found.action),
-      Status: found.status,
-      'Acted on': code(found.resource),
-      Parameters: code(detail?.query && decodeURIComponent(detail.query)),
-      'Page size': detail?.limit,
-      'Cursor at': position(detail?.cursor),
-      'Rows sent': detail?.rows,
-      'First position': position(detail?.first),
-      'Last position': position(detail?.last),
-      'X-Sync-Through': position(detail?.through),
-      Error: detail?.code === undefined ? null : codeLink(detail.code),
-      'What to do': detail?.code === undefined ? null : fixOf(detail.code),
-      Bytes: detail?.bytes === undefined ? null : number(detail.bytes),
-      Milliseconds: detail?.ms,
-    })}${curl !== null && html`<h2>The same call</h2><pre tabindex="0" role="region" aria-label="Command">${curl}</pre>`}`,
+    main: [
+      facts({
+        Time: instant(found.at, zone),
+        'Request id': code(found.request_id),
+        By: html`${by !== found.actor && by} ${code(found.actor)}`,
+        Call: code(found.action),
+        Status: found.status,
+        'Acted on': code(found.resource),
+        Parameters: code(detail?.query && decodeURIComponent(detail.query)),
+        'Page size': detail?.limit,
+        'Cursor at': position(detail?.cursor),
+        'Rows sent': detail?.rows,
+        'First position': position(detail?.first),
+        'Last position': position(detail?.last),
+        'X-Sync-Through': position(detail?.through),
+        Error: detail?.code && codeLink(detail.code),
+        'What to do': detail?.code && fixOf(detail.code),
+        Bytes: detail?.bytes === undefined ? null : number(detail.bytes),
+        Milliseconds: detail?.ms,
+      }),
+      curl !== null && html`<h2>The same call</h2><pre tabindex="0" role="region" aria-label="Command">${curl}</pre>`,
+    ],
   };
 }
 
-function bar(value: number, max: number): Markup {
-  return html`<meter min="0" max="${Math.max(1, max)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
-}
+const meter = (value: number, max: number): Markup =>
+  html`<meter min="0" max="${Math.max(1, max)}" value="${value}" aria-hidden="true"></meter> ${number(value)}`;
 
 async function errors(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const filter = readFilter(visit, errorDays);
   const now = app.clock.nowMs();
-  const lately = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
-  const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lately)]);
+  const lastDay = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
+  const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lastDay)]);
   const max = Math.max(...hours.map(totalOf));
   const path = `${base}/log`;
   return {
     title: 'Errors and traffic',
     says: `Which calls were refused in the last ${errorDays} days, why, and what to do about it.`,
     back: { to: path, label: 'Request log' },
-    main: html`${table(
-      { caption: 'Refused calls, the most frequent first', none: `No call was refused in the last ${errorDays} days.` },
-      groups,
-      {
-        Code: (one) =>
-          html`<a href="${withQuery(path, query, { code: one.code, route: one.action, after: null })}">${one.code === '' ? 'none' : one.code}</a>`,
-        Call: (one) => html`<code>${one.action}</code>`,
-        Calls: numeric((one) => one.calls),
-        Keys: numeric((one) => one.keys),
-        Last: (one) => moment(one.last_at, zone),
-        'What to do': (one) => html`${one.fix} ${one.code === '' ? null : codeLink(one.code)}`,
-      },
-    )}${table({ caption: 'Calls by the hour, the last day', none: null }, hours, {
-      Hour: (one) => moment(one.hour, zone),
-      Sent: numeric((one) => bar(one.answered, max)),
-      'Unchanged (304)': numeric((one) => bar(one.unchanged, max)),
-      Refused: numeric((one) => bar(one.refused, max)),
-      'Over the limit': numeric((one) => bar(one.limited, max)),
-      Failed: numeric((one) => bar(one.failed, max)),
-      'Share of 304': numeric((one) => {
-        const polls = one.answered + one.unchanged;
-        return polls === 0 ? '' : `${Math.round((100 * one.unchanged) / polls)} %`;
+    main: [
+      table(
+        {
+          caption: 'Refused calls, the most frequent first',
+          none: `No call was refused in the last ${errorDays} days.`,
+        },
+        groups,
+        {
+          Code: (one) =>
+            html`<a href="${withQuery(path, query, { code: one.code, route: one.action, after: null })}">${one.code === '' ? 'none' : one.code}</a>`,
+          Call: (one) => code(one.action),
+          Calls: numeric((one) => one.calls),
+          Keys: numeric((one) => one.keys),
+          Last: (one) => moment(one.last_at, zone),
+          'What to do': (one) => html`${one.fix} ${one.code === '' ? null : codeLink(one.code)}`,
+        },
+      ),
+      table({ caption: 'Calls by the hour, the last day', none: null }, hours, {
+        Hour: (one) => moment(one.hour, zone),
+        Sent: numeric((one) => meter(one.answered, max)),
+        'Unchanged (304)': numeric((one) => meter(one.unchanged, max)),
+        Refused: numeric((one) => meter(one.refused, max)),
+        'Over the limit': numeric((one) => meter(one.limited, max)),
+        Failed: numeric((one) => meter(one.failed, max)),
+        'Share of 304': numeric((one) => {
+          const polls = one.answered + one.unchanged;
+          return polls === 0 ? '' : `${Math.round((100 * one.unchanged) / polls)} %`;
+        }),
       }),
-    })}`,
+    ],
   };
 }

@@ -1,7 +1,5 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import type { KindName, Months } from '../../../governance/retention/kinds.ts';
-import { defaultMonths, kindNames, kinds } from '../../../governance/retention/kinds.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type KindName, type Months, defaultMonths, kindNames, kinds } from '../../../governance/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../../governance/retention/policy.ts';
 import type { Run, Tally } from '../../../governance/retention/run.ts';
 import {
@@ -14,13 +12,14 @@ import {
 } from '../../../governance/retention/run.ts';
 import { uuidOf } from '../../../platform/crypto/random.ts';
 import { managers, auditReaders } from '../../../organisations/users/roles.ts';
-import { actorNames } from '../kit/actors.ts';
-import { facts, moment, notice, progress, table, count, number, numeric } from '../kit/blocks.ts';
+import { actorNames } from '../kit/reader.ts';
+import { facts, moment, notice, progress, table, count, number, numeric, code } from '../kit/blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, named, ifDone } from '../kit/route.ts';
-import type { Seen } from '../kit/form-version.ts';
-import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
+import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, findOr404 } from '../kit/route.ts';
+import type { FormVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { confirmPage } from '../kit/page.ts';
 
 /** How long each kind of data is kept. What is due is counted first, and deleted by a background job. */
 
@@ -29,7 +28,7 @@ const path = '/data-protection/retention';
 export const retentionRoutes: ConsoleRoute[] = [
   get(path, auditReaders, show),
   post(path, managers, save, { proof: true }),
-  post(`${path}/preview`, managers, preview),
+  post(`${path}/preview`, managers, (visit) => order(visit, onceOf(visit), null)),
   get(`${path}/runs/{retention_id}`, auditReaders, run),
   ...formRoutes(`${path}/runs/{retention_id}/carry-out`, managers, showCarryOut, carryOut, { proof: true }),
   post(`${path}/runs/{retention_id}/stop`, managers, stop),
@@ -38,9 +37,6 @@ export const retentionRoutes: ConsoleRoute[] = [
 /** An older dry run must be repeated before anything is deleted. */
 const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
-
-const written = (months: Months) =>
-  Object.fromEntries(kindNames.map((kind) => [kind, String(months[kind] ?? '')])) as Record<KindName, string>;
 
 const automaticWords = { off: 'Only when somebody asks for it here', on: 'Every day by itself' };
 
@@ -54,30 +50,36 @@ const keeps = (months: number | null): string => (months === null ? 'For ever' :
 type Written = { months: Record<KindName, string>; automatic: boolean };
 
 const writtenOf = ({ months, automatic }: { months: Months; automatic: boolean }): Written => ({
-  months: written(months),
+  months: Object.fromEntries(kindNames.map((kind) => [kind, String(months[kind] ?? '')])) as Written['months'],
   automatic,
 });
 
 async function show(visit: Visit): Promise<Answer> {
   const shown = writtenOf(await readPolicy(visit.app.db, visit.organisationId));
-  return retentionPage(visit, shown, { seen: markOf(shown) });
+  return retentionPage(visit, shown, { version: versionOf(shown) });
 }
 
-async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, overtaken }: Seen): Promise<Answer> {
+async function retentionPage(visit: Visit, shown: Written, form: FormVersion): Promise<Answer> {
+  const { version, faults = {}, overtaken } = form;
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const f = fieldsOf(visit, faults);
   const [policy, runs, by] = await Promise.all([
     readPolicy(app.db, id),
     retentionRuns.list(app.db, id, runsOnPage),
     actorNames(visit),
   ]);
   const usual = defaultMonths();
-  const mayChange = managers.includes(role);
+  const isManager = managers.includes(role);
+  const f = fieldsOf(visit, faults);
   return {
     title: 'Retention',
     back: { to: `${base}/data-protection`, label: 'Data protection' },
-    main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
-      {
+    faults,
+    status: overtaken && 409,
+    main: [
+      notice(query, { saved: 'The times are saved. Nothing was deleted.' }),
+      overtaken,
+      html`<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>`,
+      facts({
         Decided:
           policy.changed_at === null
             ? 'Not yet: the months below are proposals'
@@ -86,18 +88,19 @@ async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, 
           policy.next_at === null
             ? 'No: only when somebody asks'
             : html`Every day, next after ${moment(policy.next_at, zone)}`,
-      },
-    )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
-      mayChange && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
-    }${table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
-      Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
-      What: (one) => (one.dry_run ? 'Counted' : 'Deleted'),
-      By: (one) => actorOf(by, one.created_by),
-      State: stateOf,
-    })}<h2>Months</h2>${
-      mayChange
+      }),
+      html`<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>`,
+      isManager && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid())),
+      table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
+        Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+        What: (one) => (one.dry_run ? 'Counted' : 'Deleted'),
+        By: (one) => actorOf(by, one.created_by),
+        State: stateOf,
+      }),
+      html`<h2>Months</h2>`,
+      isManager
         ? f.form('Save', {}, [
-            seenField(seen),
+            versionField(version),
             kindNames.map((kind) =>
               f.text(kind, kinds[kind].label, {
                 hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
@@ -108,10 +111,8 @@ async function retentionPage(visit: Visit, shown: Written, { seen, faults = {}, 
             ),
             f.choose('automatic', 'Delete what is due', automaticChoices, { value: shown.automatic ? 'on' : 'off' }),
           ])
-        : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
-    }`,
-    faults,
-    status: overtaken && 409,
+        : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const)),
+    ],
   };
 }
 
@@ -127,50 +128,50 @@ function stateOf(one: Run): string {
 const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
 
 async function save(visit: Visit): Promise<Answer> {
-  const { base, organisation, organisationId: id, userId, form: sent } = visit;
-  const { public_id: publicId } = organisation;
-  const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
+  const { base, organisation, organisationId: id, userId: actor, form: sent } = visit;
+  const months = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Written['months'];
   const automatic = sent.raw('automatic') === 'on';
-  const read = readMonths(given);
-  const typed: Written = { months: given, automatic };
-  if ('faults' in read) return retentionPage(visit, typed, { seen: seenBy(visit), faults: read.faults });
+  const typed: Written = { months, automatic };
+  const read = readMonths(months);
+  if ('faults' in read) return retentionPage(visit, typed, { version: sentVersion(visit), faults: read.faults });
   const entered = writtenOf({ months: read.months, automatic });
-  const instead = await saveSeen(visit, {
-    resource: publicId,
+  const instead = await saveVersion(visit, {
+    resource: organisation.public_id,
     read: async (tx) => writtenOf(await readPolicy(tx, id)),
     written: entered,
-    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor: userId }),
+    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor }),
   });
   if (instead === null) return { to: `${base}${path}?did=saved` };
-  const kept = (text: string) => keeps(text === '' ? null : Number(text));
+  const inWords = (text: string) => keeps(text === '' ? null : Number(text));
   const overtaken = overtakenNote([
-    ...kindNames.map((kind) => [kinds[kind].label, kept(instead.months[kind]), kept(entered.months[kind])] as const),
+    ...kindNames.map(
+      (kind) => [kinds[kind].label, inWords(instead.months[kind]), inWords(entered.months[kind])] as const,
+    ),
     ['Delete what is due', automaticWords[instead.automatic ? 'on' : 'off'], automaticWords[automatic ? 'on' : 'off']],
   ]);
-  return retentionPage(visit, typed, { seen: markOf(instead), overtaken });
+  return retentionPage(visit, typed, { version: versionOf(instead), overtaken });
 }
 
 /** @param counted the dry run that is carried out; null starts a new dry run */
 async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
   const { app, base, organisationId: id, userId: actor, change } = visit;
-  const ordered = await change(async (work) => {
-    if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { result: runId };
-    const result =
-      counted === null
-        ? await orderRun(work, id, { runId, isDryRun: true, actor })
-        : await orderCounted(work, id, { runId, counted, actor });
-    return result === null ? { result } : { result, resource: result };
-  });
+  const { ordered } = await change(
+    async (work) => {
+      if ((await retentionRuns.find(work.tx, id, runId)) !== undefined) return { ordered: runId, isNew: false };
+      const ordered =
+        counted === null
+          ? await orderRun(work, id, { runId, isDryRun: true, actor })
+          : await orderCounted(work, id, { runId, counted, actor });
+      return { ordered, isNew: true };
+    },
+    (outcome) => outcome.isNew && outcome.ordered,
+  );
   if (ordered === null) return countAgain(visit, counted!);
   inBackground(app, 'retention.failed', retentionRuns.goOn(app, id, ordered));
   return { to: `${base}${path}/runs/${ordered}` };
 }
 
-async function preview(visit: Visit): Promise<Answer> {
-  return order(visit, onceOf(visit) ?? visit.app.random.uuid(), null);
-}
-
-const runOf = (visit: Visit): Promise<Run> => named(visit, 'retention_id', (...of) => retentionRuns.find(...of));
+const runOf = (visit: Visit): Promise<Run> => findOr404(visit, 'retention_id', (...of) => retentionRuns.find(...of));
 
 type Line = { kind: KindName; tally: Tally };
 
@@ -198,55 +199,64 @@ async function run(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
   const by = await actorNames(visit);
-  const mayChange = managers.includes(role);
+  const isManager = managers.includes(role);
   const canDelete = one.dry_run && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
+  const again =
+    'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.';
   return {
     title: one.dry_run ? 'What retention would delete' : 'What retention deleted',
     back: { to: base + path, label: 'Retention' },
-    main: html`${notice(query, {
-      again:
-        'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
-    })}${facts({
-      Ordered: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
-      State:
-        one.finished_at === null
-          ? 'Under way'
-          : one.stopped_by === null
-            ? html`Done ${moment(one.finished_at, zone)}`
-            : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}; what was deleted until then is gone`,
-    })}${
+    main: [
+      notice(query, { again }),
+      facts({
+        Ordered: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
+        State:
+          one.finished_at === null
+            ? 'Under way'
+            : one.stopped_by === null
+              ? html`Done ${moment(one.finished_at, zone)}`
+              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}; what was deleted until then is gone`,
+      }),
       one.finished_at === null && [
         progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
-        mayChange && buttonForm(`${here}/stop`, 'Stop here'),
-      ]
-    }${numbers(one)}${
+        isManager && buttonForm(`${here}/stop`, 'Stop here'),
+      ],
+      numbers(one),
       canDelete &&
-      mayChange &&
-      html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
-    }${linesOf(one)
-      .filter(({ tally }) => tally.first.length > 0)
-      .map(
-        ({ kind, tally }) =>
-          html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.dry_run && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
-      )}`,
+        isManager &&
+        html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`,
+      linesOf(one)
+        .filter(({ tally }) => tally.first.length > 0)
+        .map(
+          ({ kind, tally }) =>
+            html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.dry_run && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}">${code(id)}</a></li>`)}</ul>`,
+        ),
+    ],
   };
 }
 
 async function showCarryOut(visit: Visit): Promise<Answer> {
-  const one = await runOf(visit);
-  const cancel = `${visit.base}${path}/runs/${one.run_id}`;
-  if (!one.dry_run || one.finished_at === null) throw new NoSuchPage();
+  const one = await dryRunOf(visit);
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
-  return {
+  return confirmPage(visit, {
     title: 'Delete what is due?',
-    back: { to: cancel, label: 'What is due' },
-    main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${fieldsOf(visit).form('Delete it for good', { danger: true, cancel })}`,
-  };
+    back: { to: `${visit.base}${path}/runs/${one.run_id}`, label: 'What is due' },
+    says: [
+      'It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.',
+    ],
+    intro: numbers(one),
+    button: 'Delete it for good',
+  });
+}
+
+async function dryRunOf(visit: Visit): Promise<Run> {
+  const one = await runOf(visit);
+  if (!one.dry_run || one.finished_at === null) throw new NoSuchPage();
+  return one;
 }
 
 async function carryOut(visit: Visit): Promise<Answer> {
-  const one = await runOf(visit);
-  if (!one.dry_run || one.finished_at === null) throw new NoSuchPage();
+  const one = await dryRunOf(visit);
   // The ID comes from the dry run, so a form that is sent twice makes one run.
   const runId = uuidOf('retention', one.run_id);
   const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
@@ -256,6 +266,6 @@ async function carryOut(visit: Visit): Promise<Answer> {
 async function stop(visit: Visit): Promise<Answer> {
   const { base, organisationId, userId, change } = visit;
   const { run_id: id } = await runOf(visit);
-  await change(async (work) => ifDone(await stopRun(work, organisationId, id, { actor: userId }), id));
+  await change((work) => stopRun(work, organisationId, id, { actor: userId }), id);
   return { to: `${base}${path}/runs/${id}` };
 }

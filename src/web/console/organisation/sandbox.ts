@@ -1,5 +1,4 @@
-import { statement } from '../../../platform/db/database.ts';
-import type { Tx } from '../../../platform/db/database.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { errorFields } from '../../../platform/observability/log.ts';
@@ -8,13 +7,13 @@ import { findSandbox, requestSandbox } from '../../../organisations/sandboxes.ts
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { integrators, managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { confirmPage, empty, messagePage } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { empty } from '../kit/blocks.ts';
+import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
 import { html } from '../../../platform/html/html.ts';
-import { testResultMade } from '../dashboard/milestones.ts';
+import { testResultMade } from '../dashboard/home.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { actionOf, mustBeSignedIn, post, get, formRoutes, ifDone } from '../kit/route.ts';
+import { actionOf, mustBeSignedIn, post, get, formRoutes } from '../kit/route.ts';
+import { formPage, confirmPage, messagePage } from '../kit/page.ts';
 
 const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
 const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
@@ -27,8 +26,8 @@ export const sandboxRoutes: ConsoleRoute[] = [
   ...formRoutes('/test-result', integrators, makePage, make),
 ];
 
-const byOf = ({ userId: actor, requestId }: Visit, route: ConsoleRoute) => ({
-  actor,
+const byOf = ({ userId, requestId }: Visit, route: ConsoleRoute) => ({
+  actor: userId,
   action: actionOf(route),
   requestId,
 });
@@ -46,12 +45,12 @@ async function showAsk(visit: Visit): Promise<Answer> {
   const atOnce = app.settings.sandboxes === 'at_once';
   return confirmPage(visit, {
     title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
+    back: { to: base },
     says: [
       'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
       atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
     ],
     button: atOnce ? 'Get it' : 'Ask for it',
-    cancel: base,
     danger: false,
   });
 }
@@ -68,7 +67,7 @@ async function askFor(visit: Visit): Promise<Answer> {
       (error: unknown) => notSeeded(visit, error, NotSeeded),
     );
   }
-  await change(async (work) => ifDone(await requestSandbox(work, id, userId), organisation.public_id));
+  await change((work) => requestSandbox(work, id, userId), organisation.public_id);
   return { to: `${base}?did=asked` };
 }
 
@@ -77,12 +76,12 @@ async function showReset(visit: Visit): Promise<Answer> {
   if ((await findSandbox(app.db, organisationId)).public_id === null) return { to: base };
   return confirmPage(visit, {
     title: 'Begin the sandbox anew?',
+    back: { to: base },
     says: [
       'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
       'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
     ],
     button: 'Begin anew',
-    cancel: base,
   });
 }
 
@@ -125,28 +124,20 @@ const subjectChoices = subjects.map((value) => ({ value, label: value }));
 
 async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId } = visit;
-  const f = fieldsOf(visit, faults);
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learners = await testLearners(app.db, organisationId);
   const choices = learners.map((one) => ({ value: one.learner_id, label: one.ref }));
-  return {
-    title: 'Make a result happen',
-    back: { to: base, label: 'Start' },
-    faults,
-    main:
-      learners.length === 0
-        ? empty('There is no test learner with a reference yet.')
-        : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${f.form(
-            'Make it happen',
-            { cancel: base },
-            [
-              f.select('learner', 'Test learner', choices, {
-                hint: `The ${limits.consoleRows} newest, by reference.`,
-              }),
-              f.choose('subject', 'Subject', subjectChoices, { initial: 'maths' }),
-            ],
-          )}`,
-  };
+  const head = { title: 'Make a result happen', back: { to: base, label: 'Start' }, faults };
+  if (learners.length === 0) return { ...head, main: empty('There is no test learner with a reference yet.') };
+  return formPage(visit, {
+    ...head,
+    intro: html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>`,
+    button: 'Make it happen',
+    fields: (f) => [
+      f.select('learner', 'Test learner', choices, { hint: `The ${limits.consoleRows} newest, by reference.` }),
+      f.choose('subject', 'Subject', subjectChoices, { initial: 'maths' }),
+    ],
+  });
 }
 
 async function make(visit: Visit): Promise<Answer> {
@@ -160,11 +151,13 @@ async function make(visit: Visit): Promise<Answer> {
   });
   if (subject === undefined || isFaulty(faults)) return makePage(visit, faults);
   const { makeTestResult } = await import('../../../sandbox/own.ts');
-  const made = await change(async (work) => {
-    const result = await makeTestResult(work, organisation, { learnerId, subject, actor: userId });
-    if (result === null) return { result };
-    await testResultMade(work, organisationId);
-    return { result, resource: result };
-  });
+  const made = await change(
+    async (work) => {
+      const id = await makeTestResult(work, organisation, { learnerId, subject, actor: userId });
+      if (id !== null) await testResultMade(work, organisationId);
+      return id;
+    },
+    (id) => id,
+  );
   return made === null ? makePage(visit, { learner: 'Choose a learner.' }) : { to: `${base}?did=made` };
 }

@@ -1,17 +1,16 @@
-import { html } from '../../../platform/html/html.ts';
-import type { SettingFault, WrittenSettings } from '../../../organisations/description.ts';
-import { isTimeZone, readSettingsOf, timeZones } from '../../../organisations/description.ts';
-import type { Organisation } from '../../../organisations/organisations.ts';
-import { readOrganisation, updateOrganisation } from '../../../organisations/organisations.ts';
-import { shortSubjectNames, subjects } from '../../../engine/scoring/levels.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { type ListedMail, listMails } from '../../../platform/mail/outbox.ts';
 import { managers, roleMeanings, roleNames, roles } from '../../../organisations/users/roles.ts';
-import { facts, notice } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { fieldsOf } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import type { Seen } from '../kit/form-version.ts';
-import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
-import { get, post } from '../kit/route.ts';
+import { instant, numeric, readToken, readPage, facts, notice, code } from '../kit/blocks.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
+import { listPage, formPage } from '../kit/page.ts';
+import { type WrittenSettings, isTimeZone, readSettingsOf, timeZones } from '../../../organisations/description.ts';
+import { type Organisation, readOrganisation, updateOrganisation } from '../../../organisations/organisations.ts';
+import { shortSubjectNames, subjects } from '../../../engine/scoring/levels.ts';
+import { Fields } from '../kit/form.ts';
+import type { FormVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
 
 /** Settings that owners and admins can change. The operator sets plan, credits and UKPRN. */
 export const settingsRoutes: ConsoleRoute[] = [
@@ -49,91 +48,97 @@ const autocreateChoices = [
 async function show(visit: Visit): Promise<Answer> {
   const row = await readOrganisation(visit.app.db, visit.organisationId);
   const shown = writtenOf(row);
-  return settingsPage(visit, row, shown, { seen: markOf(shown) });
+  return settingsPage(visit, row, shown, { version: versionOf(shown) });
 }
 
 function settingsPage(
   visit: Visit,
   row: Organisation,
   shown: WrittenSettings,
-  { seen, faults = {}, overtaken }: Seen,
+  { version, faults = {}, overtaken }: FormVersion,
 ): Answer {
   const { app, base, query } = visit;
-  const f = fieldsOf(visit, faults);
-  const known = [...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])];
-  const zones = Object.fromEntries(known.map((zone) => [zone, zone.replaceAll('_', ' ')]));
-  return {
+  const listed = [...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])];
+  const zones = Object.fromEntries(listed.map((zone) => [zone, zone.replaceAll('_', ' ')]));
+  const fields = (f: Fields): Content => [
+    versionField(version),
+    f.text('name', labels.name, {
+      hint: 'Learners see it on their pages, and evidence shows it from then on.',
+      value: shown.name,
+    }),
+    f.select('timeZone', labels.timeZone, zones, {
+      hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
+      value: shown.timeZone,
+    }),
+    f.text('contact', labels.contact, {
+      hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
+      value: shown.contact,
+    }),
+    // Without a mail server there are no notices.
+    app.settings.mailServer !== null &&
+      f.text('noticesEmail', labels.noticesEmail, {
+        hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
+        type: 'email',
+        value: shown.noticesEmail,
+      }),
+    f.tick('subjects', labels.subjects, shortSubjectNames, {
+      hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
+      values: shown.subjects,
+    }),
+    f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
+    f.text('retakeGap', labels.retakeGap, {
+      hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
+      inputmode: 'numeric',
+      value: shown.retakeGap,
+      width: 10,
+    }),
+    f.text('fundingRules', labels.fundingRules, {
+      hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
+      type: 'url',
+      value: shown.fundingRules,
+    }),
+  ];
+  const page = formPage(visit, {
     title: 'Settings',
     says: 'What holds for the whole organisation: name, clocks, invitations and groups.',
-    main: html`${notice(query, { saved: 'The settings are saved.' })}${overtaken}${f.form('Save', {}, [
-      seenField(seen),
-      f.text('name', labels.name, {
-        hint: 'Learners see it on their pages, and evidence shows it from then on.',
-        value: shown.name,
-      }),
-      f.select('timeZone', labels.timeZone, zones, {
-        hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
-        value: shown.timeZone,
-      }),
-      f.text('contact', labels.contact, {
-        hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
-        value: shown.contact,
-      }),
-      // Without a mail server there are no notices.
-      app.settings.mailServer !== null &&
-        f.text('noticesEmail', labels.noticesEmail, {
-          hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
-          type: 'email',
-          value: shown.noticesEmail,
-        }),
-      f.tick('subjects', labels.subjects, shortSubjectNames, {
-        hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
-        values: shown.subjects,
-      }),
-      f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
-      f.text('retakeGap', labels.retakeGap, {
-        hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
-        inputmode: 'numeric',
-        value: shown.retakeGap,
-        width: 10,
-      }),
-      f.text('fundingRules', labels.fundingRules, {
-        hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
-        type: 'url',
-        value: shown.fundingRules,
-      }),
-    ])}<h2>Set by whoever runs the service</h2>${facts({
-      Plan: row.plan,
-      UKPRN: row.ukprn ?? 'Not recorded',
-      'Organisation id': html`<code>${row.public_id}</code>`,
-    })}<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
     faults,
-    status: overtaken && 409,
-  };
+    intro: [notice(query, { saved: 'The settings are saved.' }), overtaken],
+    button: 'Save',
+    fields,
+    also: [
+      html`<h2>Set by whoever runs the service</h2>`,
+      facts({ Plan: row.plan, UKPRN: row.ukprn ?? 'Not recorded', 'Organisation id': code(row.public_id) }),
+      html`<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>`,
+      facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const)),
+    ],
+  });
+  return { ...page, status: overtaken && 409 };
 }
 
 async function save(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId: id, form: sent } = visit;
-  const { public_id: publicId } = organisation;
   const row = await readOrganisation(app.db, id);
+  const hasMail = app.settings.mailServer !== null;
   const written: WrittenSettings = {
     name: sent.text('name'),
     timeZone: sent.raw('timeZone'),
     contact: sent.text('contact'),
-    noticesEmail: app.settings.mailServer === null ? (row.notices_email ?? '') : sent.text('noticesEmail'),
+    noticesEmail: hasMail ? sent.text('noticesEmail') : (row.notices_email ?? ''),
     subjects: sent.all('subjects'),
     groupAutocreate: sent.raw('groupAutocreate'),
     retakeGap: sent.text('retakeGap'),
     fundingRules: sent.text('fundingRules'),
   };
   const read = readSettingsOf(written);
-  if ('faults' in read)
-    return settingsPage(visit, row, written, { seen: seenBy(visit), faults: faultsOf(read.faults) });
+  if ('faults' in read) {
+    const faults = Object.fromEntries(read.faults.map(({ field, sentence }) => [field, sentence]));
+    return settingsPage(visit, row, written, { version: sentVersion(visit), faults });
+  }
   const { notices_email: _, ...others } = read.changes;
   // A field that the form did not show keeps its stored value.
-  const changes = app.settings.mailServer === null ? others : read.changes;
-  const instead = await saveSeen(visit, {
-    resource: publicId,
+  const changes = hasMail ? read.changes : others;
+  const instead = await saveVersion(visit, {
+    resource: organisation.public_id,
     read: async (tx) => writtenOf(await readOrganisation(tx, id)),
     written: writtenOf({ ...row, ...changes }),
     write: (work) => updateOrganisation(work, id, changes),
@@ -141,7 +146,7 @@ async function save(visit: Visit): Promise<Answer> {
   if (instead === null) return { to: `${base}/settings?did=saved` };
   const names = Object.keys(labels) as (keyof WrittenSettings)[];
   const overtaken = overtakenNote(names.map((name) => [labels[name], inWords(instead, name), inWords(written, name)]));
-  return settingsPage(visit, row, written, { seen: markOf(instead), overtaken });
+  return settingsPage(visit, row, written, { version: versionOf(instead), overtaken });
 }
 
 function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string {
@@ -151,5 +156,52 @@ function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string
   return value === '' ? 'Nothing' : value;
 }
 
-const faultsOf = (faults: SettingFault[]): Faults =>
-  Object.fromEntries(faults.map(({ field, sentence }) => [field, sentence]));
+export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
+
+/** By the first word of an email's cause. */
+const causeNames: Record<string, string> = {
+  invitation: 'An invitation of a colleague',
+  key_link: 'A set-up link for a vendor',
+  key_made: 'A key was made',
+  key_rolled: 'A key was rolled',
+  key_ending: 'A key ends soon',
+  endpoint_failing: 'A webhook endpoint has begun to fail',
+  endpoint_recovered: 'A webhook endpoint has recovered',
+  endpoint_disabled: 'A webhook endpoint was disabled',
+};
+
+const states: Record<ListedMail['status'], string> = {
+  waiting: 'Waits',
+  sending: 'On its way',
+  sent: 'Taken by the mail server',
+  refused: 'Refused by the mail server',
+  expired: 'Given up: the mail server could not be reached in time',
+  unknown: 'Not known: the connection ended before the mail server had said whether it took it',
+};
+
+async function mails(visit: Visit): Promise<Answer> {
+  const { app, base, zone, organisationId, query } = visit;
+  const [ms, mailId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
+  const after = mailId === undefined ? null : { createdAt: new Date(Number(ms)), mailId };
+  const { rows, last } = await readPage((limit) => listMails(app.db, organisationId, { after, limit }));
+  return listPage<ListedMail>(visit, {
+    title: 'Mails',
+    back: { to: `${base}/settings`, label: 'Settings' },
+    intro: [
+      html`<p>What was mailed for this organisation in the last ${limits.mailKeptMs / 86_400_000} days. To whom a mail went and what it said is forgotten once it has gone.</p>`,
+      app.settings.mailServer === null &&
+        html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`,
+    ],
+    caption: 'Mails, the newest first',
+    none: 'Nothing was mailed.',
+    rows,
+    columns: {
+      Written: (row) => instant(row.created_at, zone),
+      'What of': (row) => causeNames[row.cause.split(' ')[0]!] ?? 'A notice',
+      State: (row) => states[row.status],
+      Tried: numeric((row) => row.attempts),
+      'Next or last': (row) => instant(row.finished_at ?? row.next_attempt_at, zone),
+    },
+    next: last && `${last.created_at.getTime()}.${last.mail_id}`,
+  });
+}

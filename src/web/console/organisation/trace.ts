@@ -1,11 +1,8 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import type { Trace } from '../../../api/tracer/trace.ts';
-import { traceResult } from '../../../api/tracer/trace.ts';
-import { facts, filters, instant, table, told } from '../kit/blocks.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type Trace, traceResult } from '../../../api/tracer/trace.ts';
+import { facts, filters, instant, table, withLocalTimes, code } from '../kit/blocks.ts';
 import { filtersOf } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 
 /** One sentence says how far a result has come, with the proof below it. */
@@ -23,54 +20,53 @@ export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisa
 
 async function trace(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
-  const q = filtersOf(visit);
-  const given = (query.get('assessment_id') ?? '').trim();
-  const found = given === '' ? null : await traceResult(app, organisationId, given);
+  const id = (query.get('assessment_id') ?? '').trim();
+  const found = id === '' ? null : await traceResult(app, organisationId, id);
+  const field = filtersOf(visit).text('assessment_id', 'Id of the result', {
+    value: id,
+    hint: 'assessment_id, as platforms show it and exports have it.',
+  });
   return {
     title: 'Where is this result?',
     says: 'How far a result has come, to which platform, and why not further.',
-    main: html`${filters(
-      `${base}/trace`,
-      q.text('assessment_id', 'Id of the result', {
-        value: given,
-        hint: 'assessment_id, as platforms show it and exports have it.',
-      }),
-      'Find it',
-    )}${found === null ? null : html`<h2>${told(found.sentence, zone)}</h2>${proof(visit, given.toLowerCase(), found)}`}`,
+    main: [
+      filters(`${base}/trace`, field, 'Find it'),
+      found && [html`<h2>${withLocalTimes(found.sentence, zone)}</h2>`, proof(visit, id.toLowerCase(), found)],
+    ],
   };
 }
 
-function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoints }: Trace) {
+function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoints }: Trace): Content {
   if (result === null) return null;
-  return html`${facts([
-    ...(role !== 'developer'
-      ? [['Result', html`<a href="${base}/results/${id}"><code>${id}</code></a>`] as const]
-      : []),
-    [result.source === 'imported' ? 'Imported' : 'Completed', instant(result.recorded_at, zone)],
-    [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(result.position, zone)],
-    ['Learner', html`<a href="${base}/learners/${result.learner_id}"><code>${result.learner_id}</code></a>`],
-    ['Learner’s reference', result.learner_ref === null ? 'None' : html`<code>${result.learner_ref}</code>`],
-    ...result.changes.map(
-      ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,
+  const keyName = ({ key: { key_id, label } }: Trace['keys'][number]): Content =>
+    integrators.includes(role) ? html`<a href="${base}/keys/${key_id}">${label ?? key_id}</a>` : (label ?? key_id);
+  return [
+    facts([
+      ['Result', role !== 'developer' && html`<a href="${base}/results/${id}">${code(id)}</a>`],
+      [result.source === 'imported' ? 'Imported' : 'Completed', instant(result.recorded_at, zone)],
+      [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(result.position, zone)],
+      ['Learner', html`<a href="${base}/learners/${result.learner_id}">${code(result.learner_id)}</a>`],
+      ['Learner’s reference', code(result.learner_ref, 'None')],
+      ...result.changes.map(
+        ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,
+      ),
+    ]),
+    table({ caption: 'Keys', none: 'There is no key that could have fetched it.' }, keys, {
+      Key: keyName,
+      'What became of it': (one) => withLocalTimes(one.sentence, zone),
+      Proof: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
+    }),
+    table(
+      {
+        caption: 'Webhook endpoints; removed ones are not shown',
+        none: 'There is no webhook endpoint now. Endpoints that were removed are not shown.',
+      },
+      endpoints,
+      {
+        Endpoint: ({ endpoint }) => endpoint.host,
+        'What became of it': (one) => withLocalTimes(one.sentence, zone),
+        Delivery: ({ endpoint }) => code(endpoint.delivery?.delivery_id, 'None'),
+      },
     ),
-  ])}${table({ caption: 'Keys', none: 'There is no key that could have fetched it.' }, keys, {
-    Key: ({ key }) =>
-      integrators.includes(role)
-        ? html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`
-        : (key.label ?? key.key_id),
-    'What became of it': (one) => told(one.sentence, zone),
-    Proof: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
-  })}${table(
-    {
-      caption: 'Webhook endpoints; removed ones are not shown',
-      none: 'There is no webhook endpoint now. Endpoints that were removed are not shown.',
-    },
-    endpoints,
-    {
-      Endpoint: ({ endpoint }) => endpoint.host,
-      'What became of it': (one) => told(one.sentence, zone),
-      Delivery: ({ endpoint }) =>
-        endpoint.delivery === null ? 'None' : html`<code>${endpoint.delivery.delivery_id}</code>`,
-    },
-  )}`;
+  ];
 }

@@ -1,11 +1,11 @@
 import { revokeLinksOf } from '../../../integrations/access-keys/link.ts';
+import type { Invited, UserInvitation } from '../../../organisations/users/invitations.ts';
 import {
   inviteUser,
   listUserInvitations,
   withdrawUserInvitation,
   dropInvitationsOf,
 } from '../../../organisations/users/invitations.ts';
-import type { Invited, UserInvitation } from '../../../organisations/users/invitations.ts';
 import type { MemberChange, Member } from '../../../organisations/users/members.ts';
 import { changeMember, findMember, listMembers } from '../../../organisations/users/members.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
@@ -22,20 +22,18 @@ import { html } from '../../../platform/html/html.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { confirmPage, day, facts, moment, notice, table } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { day, facts, moment, notice, table, code } from '../kit/blocks.ts';
+import { type Faults, buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, formRoutes, post, named, ifDone } from '../kit/route.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, get, formRoutes, post, findOr404 } from '../kit/route.ts';
+import { formPage, confirmPage } from '../kit/page.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
 export const peopleRoutes: ConsoleRoute[] = [
   get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
   ...formRoutes('/people/invite', managers, invitePage, invite, { live: true, proof: true }),
-  get('/people/{user_id}', managers, async (visit) => personPage(visit, await personOf(visit)), {
-    live: true,
-    proof: true,
-  }),
+  get('/people/{user_id}', managers, async (one) => personPage(one, await personOf(one)), { live: true, proof: true }),
   post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
   post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
   ...formRoutes('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
@@ -51,35 +49,33 @@ async function people(visit: Visit): Promise<Answer> {
   return {
     title: 'People',
     says: 'Who of the organisation may sign in, and in which role.',
-    main: html`${notice(query, {
-      role: 'The role is changed. They sign in again to use it.',
-      removed: 'The person is removed. Their sessions have ended, and open links that they made.',
-      withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
-    })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>(
-      'Who belongs to the organisation',
-      members,
-      {
+    main: [
+      notice(query, {
+        role: 'The role is changed. They sign in again to use it.',
+        removed: 'The person is removed. Their sessions have ended, and open links that they made.',
+        withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
+      }),
+      html`<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>`,
+      table<Member>('Who belongs to the organisation', members, {
         Name: (one) =>
           html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
         'E-mail address': (one) => one.email,
         Role: (one) => roleNames[one.role],
         'Second factor': (one) =>
           one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off',
-        'Last used': (one) => (one.last_used_at === null ? 'Never' : moment(one.last_used_at, zone)),
-      },
-    )}${
-      invitations.length === 0
-        ? null
-        : html`<h2>Open invitations</h2>${table<UserInvitation>('Links that have not been used yet', invitations, {
-            'E-mail address': (one) => one.email,
-            Role: (one) => roleNames[one.role],
-            'Works until': (one) => moment(one.expires_at, zone),
-            Withdraw: (one) =>
-              mayGive(role, one.role)
-                ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
-                : 'Only an owner can',
-          })}`
-    }`,
+        'Last used': (one) => moment(one.last_used_at, zone) ?? 'Never',
+      }),
+      invitations.length > 0 && html`<h2>Open invitations</h2>`,
+      table<UserInvitation>({ caption: 'Links that have not been used yet', none: null }, invitations, {
+        'E-mail address': (one) => one.email,
+        Role: (one) => roleNames[one.role],
+        'Works until': (one) => moment(one.expires_at, zone),
+        Withdraw: (one) =>
+          mayGive(role, one.role)
+            ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
+            : 'Only an owner can',
+      }),
+    ],
   };
 }
 
@@ -89,18 +85,17 @@ const roleChoices = (giver: Role) =>
     .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
 
 function invitePage(visit: Visit, faults: Faults = {}): Answer {
-  const { base, role } = visit;
-  const f = fieldsOf(visit, faults);
-  return {
+  return formPage(visit, {
     title: 'Invite somebody',
     says: 'They get a link that works once, for seven days, and choose their own password.',
-    back: { to: `${base}/people`, label: 'People' },
+    back: { to: `${visit.base}/people`, label: 'People' },
     faults,
-    main: f.form('Make the link', { cancel: `${base}/people` }, [
+    button: 'Make the link',
+    fields: (f) => [
       f.text('email', 'E-mail address', { type: 'email' }),
-      f.choose('role', 'Role', roleChoices(role)),
-    ]),
-  };
+      f.choose('role', 'Role', roleChoices(visit.role)),
+    ],
+  });
 }
 
 function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
@@ -120,9 +115,8 @@ async function invite(visit: Visit): Promise<Answer> {
   });
   if (isFaulty(faults)) return invitePage(visit, faults);
   const invited = await inviteTo(visit, email, role as Role, false);
-  return typeof invited === 'string'
-    ? invitePage(visit, { email: refusals[invited] })
-    : linkPage(visit, email, invited);
+  if (typeof invited === 'string') return invitePage(visit, { email: refusals[invited] });
+  return linkPage(visit, email, invited);
 }
 
 const refusals: Record<Extract<Invited, string>, string> = {
@@ -131,56 +125,70 @@ const refusals: Record<Extract<Invited, string>, string> = {
   full: 'There are too many people and open invitations: remove some first.',
 };
 
-const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> =>
-  visit.change(async (work): Promise<Acted<Invited>> => {
-    const invitedBy = { userId: visit.userId, role: visit.role };
-    const given = { email, role, invitedBy, again, mailFrom: visit.organisation.name };
-    const result = await inviteUser(work, visit.organisationId, given);
-    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
-  });
+const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> => {
+  const invitedBy = { userId: visit.userId, role: visit.role };
+  const invited = { email, role, invitedBy, again, mailFrom: visit.organisation.name };
+  return visit.change(
+    (work) => inviteUser(work, visit.organisationId, invited),
+    (result) => typeof result !== 'string' && result.invitationId,
+  );
+};
 
-const personOf = (visit: Visit): Promise<Member> => named(visit, 'user_id', findMember);
+const personOf = (visit: Visit): Promise<Member> => findOr404(visit, 'user_id', findMember);
 
 function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   const { base, role, zone } = visit;
   const f = fieldsOf(visit, faults);
   const here = `${base}/people/${member.user_id}`;
-  const may = mayGive(role, member.role);
+  const roleField = f.choose('role', 'Role', roleChoices(role), {
+    hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
+    value: member.role,
+  });
   return {
     title: 'A person',
     heading: name(member.full_name),
     back: { to: `${base}/people`, label: 'People' },
     faults,
-    main: html`${facts({
-      'E-mail address': member.email,
-      Role: roleNames[member.role],
-      'Second factor': member.has_second_factor ? 'On' : 'Off',
-      'Belongs since': day(member.created_at, zone),
-      'Person’s id in the audit log': html`<code>${member.user_id}</code>`,
-    })}${
-      may
-        ? html`<h2>Change the role</h2>${f.form('Change the role', { to: `${here}/role` }, f.choose('role', 'Role', roleChoices(role), { hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.', value: member.role }))}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
-        : html`<p>Only an owner can change another owner.</p>`
-    }`,
+    main: [
+      facts({
+        'E-mail address': member.email,
+        Role: roleNames[member.role],
+        'Second factor': member.has_second_factor ? 'On' : 'Off',
+        'Belongs since': day(member.created_at, zone),
+        'Person’s id in the audit log': code(member.user_id),
+      }),
+      mayGive(role, member.role)
+        ? html`<h2>Change the role</h2>${f.form('Change the role', { to: `${here}/role` }, roleField)}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+        : html`<p>Only an owner can change another owner.</p>`,
+    ],
   };
 }
 
 async function setRole(visit: Visit): Promise<Answer> {
-  const { base, organisationId, form: sent, change } = visit;
+  const { base, organisationId, role: by, form: sent, change } = visit;
   const member = await personOf(visit);
   const role = sent.raw('role');
-  if (!isRole(role) || !mayGive(visit.role, role) || !mayGive(visit.role, member.role))
-    return personPage(visit, member, { role: 'Choose a role that you may give.' });
-  const changed = await change(async (work): Promise<Acted<MemberChange>> => {
-    const result = await changeMember(work, organisationId, member.user_id, { to: role, by: visit.role });
-    if (result !== 'done') return { result };
-    await dropInvitationsOf(work, organisationId, member, role);
-    await revokeLinksOf(work, organisationId, member.user_id, role);
-    return { result, resource: member.user_id };
-  });
+  const refused = () => personPage(visit, member, { role: 'Choose a role that you may give.' });
+  if (!isRole(role) || !mayGive(by, role) || !mayGive(by, member.role)) return refused();
+  const changed = await change(async (work) => {
+    const result = await changeMember(work, organisationId, member.user_id, { to: role, by });
+    if (result === 'done') await dropLinksOf(work, organisationId, member, role);
+    return result;
+  }, idIfDone(member));
   if (changed === 'unknown') throw new NoSuchPage();
-  if (changed === 'refused') return personPage(visit, member, { role: 'Choose a role that you may give.' });
+  if (changed === 'refused') return refused();
   return changed === 'last_owner' ? personPage(visit, member, { role: lastOwner }) : { to: `${base}/people?did=role` };
+}
+
+const idIfDone =
+  ({ user_id: id }: Member) =>
+  (result: MemberChange) =>
+    result === 'done' && id;
+
+/** Ends what the person made and may no longer make. @param role the new role; null for a removed person */
+async function dropLinksOf(work: UnitOfWork, organisationId: number, member: Member, role: Role | null): Promise<void> {
+  await dropInvitationsOf(work, organisationId, member, role);
+  await revokeLinksOf(work, organisationId, member.user_id, role);
 }
 
 async function inviteAgain(visit: Visit): Promise<Answer> {
@@ -198,18 +206,18 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
 
 async function showRemove(visit: Visit): Promise<Answer> {
   const member = await personOf(visit);
-  const self = member.user_id === visit.userId;
+  const isSelf = member.user_id === visit.userId;
   return confirmPage(visit, {
     title: 'Remove a person?',
     heading: html`Remove ${name(member.full_name)}?`,
+    back: { to: `${visit.base}/people/${member.user_id}` },
     says: [
-      self
+      isSelf
         ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
         : 'Their sessions end at once. What they did stays in the audit log under their id.',
       'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
     ],
-    button: self ? 'Remove me' : 'Remove this person',
-    cancel: `${visit.base}/people/${member.user_id}`,
+    button: isSelf ? 'Remove me' : 'Remove this person',
   });
 }
 
@@ -217,13 +225,11 @@ async function remove(visit: Visit): Promise<Answer> {
   const { base, role, organisationId, userId, change } = visit;
   const member = await personOf(visit);
   if (!mayGive(role, member.role)) throw new NoSuchPage();
-  const changed = await change(async (work): Promise<Acted<MemberChange>> => {
+  const changed = await change(async (work) => {
     const result = await changeMember(work, organisationId, member.user_id, { to: null, by: role });
-    if (result !== 'done') return { result };
-    await dropInvitationsOf(work, organisationId, member, null);
-    await revokeLinksOf(work, organisationId, member.user_id, null);
-    return { result, resource: member.user_id };
-  });
+    if (result === 'done') await dropLinksOf(work, organisationId, member, null);
+    return result;
+  }, idIfDone(member));
   if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
   if (changed === 'last_owner') return personPage(visit, member, { role: lastOwner });
   return member.user_id === userId
@@ -234,8 +240,7 @@ async function remove(visit: Visit): Promise<Answer> {
 async function withdraw(visit: Visit): Promise<Answer> {
   const { base, organisationId, role, params, change } = visit;
   const id = params.invitation_id!;
-  if (!isUuid(id)) throw new NoSuchPage();
-  const done = await change(async (work) => ifDone(await withdrawUserInvitation(work, organisationId, id, role), id));
-  if (!done) throw new NoSuchPage();
+  const isDone = isUuid(id) && (await change((work) => withdrawUserInvitation(work, organisationId, id, role), id));
+  if (!isDone) throw new NoSuchPage();
   return { to: `${base}/people?did=withdrawn` };
 }

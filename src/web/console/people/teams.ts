@@ -1,7 +1,6 @@
 import type { BrowsedGroup } from '../../../organisations/groups/browse.ts';
 import { teamType } from '../../../organisations/groups/types.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import {
   addTeamStaff,
@@ -10,19 +9,23 @@ import {
   listTeamStaff,
   removeTeamStaff,
 } from '../../../organisations/teams.ts';
-import type { Member } from '../../../organisations/users/members.ts';
-import { listMembers } from '../../../organisations/users/members.ts';
+import { type Member, listMembers } from '../../../organisations/users/members.ts';
 import { managers, roleNames, learnerReaders } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
-import { confirmPage, empty, filters, messagePage, notice, table, numeric } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { hiddenField, fieldsOf, isFaulty, tickBox } from '../kit/form.ts';
+import { empty, notice, table, numeric } from '../kit/blocks.ts';
+import { type Faults, hiddenField, isFaulty, tickBox, chosenIds } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { groupList, groupOf, isTeam, learnersInWords, newGroupFaults, unlessTooMany } from '../groups/group.ts';
+import {
+  groupList,
+  groupOf,
+  isTeam,
+  learnersInWords,
+  newGroupFaults,
+  unlessTooMany,
+  membersPart,
+} from '../groups/members.ts';
 import { groupActions, groupFacts, groupNotices } from '../groups/groups.ts';
-import { membersPart } from '../groups/members.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, formRoutes, post, ifDone } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
+import { listPage, formPage, messagePage, confirmPage } from '../kit/page.ts';
 
 /** The staff of a team decides whose learners a tutor sees. The learners are the members of the team's group. */
 export const teamRoutes: ConsoleRoute[] = [
@@ -46,49 +49,51 @@ async function teams(visit: Visit): Promise<Answer> {
   const list = await groupList(visit, teamType);
   const ids = list.rows.map((row) => row.group_id);
   const staff = await countTeamStaff(app.db, organisationId, ids);
-  const none = role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.';
-  return {
+  return listPage(visit, {
     title: 'Teams',
-    main: html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>${
+    intro: [
+      html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>`,
       managers.includes(role) &&
-      html`<div class="actions"><a class="button" href="${path}/create">Make a team</a></div>`
-    }${filters(path, list.stateField)}${table({ caption: 'By name', none }, list.rows, {
+        html`<div class="actions"><a class="button" href="${path}/create">Make a team</a></div>`,
+    ],
+    filters: list.stateField,
+    caption: 'By name',
+    none: role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.',
+    rows: list.rows,
+    columns: {
       Name: list.name,
       ...list.columns,
-      Staff: numeric((row) => staff.get(row.group_id) ?? 0),
+      Staff: numeric((row: BrowsedGroup) => staff.get(row.group_id) ?? 0),
       'Learners now': list.members,
-    })}${list.pages}`,
-  };
+    },
+    next: list.next,
+  });
 }
 
 function createPage(visit: Visit, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  const cancel = `${visit.base}/teams`;
-  return {
+  return formPage(visit, {
     title: 'Make a team',
     says: 'Tutors who work with the team see its learners, and nobody else.',
-    back: { to: cancel, label: 'Teams' },
+    back: { to: `${visit.base}/teams`, label: 'Teams' },
     faults,
-    main: f.form('Make the team', { cancel }, [
+    button: 'Make the team',
+    fields: (f) => [
       f.text('group_name', 'Name'),
       f.text('ref', 'Reference', {
         hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
         width: 20,
       }),
-    ]),
-  };
+    ],
+  });
 }
 
 async function create(visit: Visit): Promise<Answer> {
   const { base, organisationId, form: sent, change } = visit;
   const faults = newGroupFaults(visit);
   if (isFaulty(faults)) return createPage(visit, faults);
-  const given = { ref: sent.text('ref'), name: sent.text('group_name') };
+  const team = { ref: sent.text('ref'), name: sent.text('group_name') };
   const made = async (): Promise<Answer> => {
-    const id = await change(async (work) => {
-      const result = await createTeam(work, organisationId, given);
-      return result === null ? { result } : { result, resource: result };
-    });
+    const id = await change((work) => createTeam(work, organisationId, team));
     if (id !== null) return { to: `${base}/teams/${id}?did=created` };
     return createPage(visit, { ref: 'There is a team with this reference already.' });
   };
@@ -103,12 +108,18 @@ async function team(visit: Visit): Promise<Answer> {
     title: 'Team',
     heading: name(found.name),
     back: { to: `${base}/teams`, label: 'Teams' },
-    main: html`${notice(query, {
-      ...groupNotices,
-      created: 'It is made. Say who works with it, and add its learners.',
-      staff: 'They work with the team from now on.',
-      'no-staff': 'They do not work with the team any more, and see its learners no longer.',
-    })}${groupFacts(visit, found)}${groupActions(visit, found)}${await staffPart(visit, found)}${await membersPart(visit, found)}`,
+    main: [
+      notice(query, {
+        ...groupNotices,
+        created: 'It is made. Say who works with it, and add its learners.',
+        staff: 'They work with the team from now on.',
+        'no-staff': 'They do not work with the team any more, and see its learners no longer.',
+      }),
+      groupFacts(visit, found),
+      groupActions(visit, found),
+      await staffPart(visit, found),
+      await membersPart(visit, found),
+    ],
   };
 }
 
@@ -122,67 +133,57 @@ async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
   const { base, role } = visit;
   const { staff } = await peopleOf(visit, found);
   const here = `${base}/teams/${found.group_id}/staff`;
-  const may = managers.includes(role);
+  const isManager = managers.includes(role);
   const shown = table<Member>({ caption: 'By name', none: 'Nobody works with it yet.' }, staff, {
     Name: (one) => name(one.full_name),
     Role: (one) => roleNames[one.role],
-    ...(may && { Choose: (one: Member) => tickBox('staff', one.user_id, one.full_name) }),
+    ...(isManager && { Choose: (one: Member) => tickBox('staff', one.user_id, one.full_name) }),
   });
-  return html`<h2>Staff</h2>${
-    may && staff.length > 0
+  return [
+    html`<h2>Staff</h2>`,
+    isManager && staff.length > 0
       ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second">Remove the chosen from the team</button></div></form>`
-      : shown
-  }${may ? html`<p><a href="${here}">Add staff</a></p>` : null}`;
+      : shown,
+    isManager && html`<p><a href="${here}">Add staff</a></p>`,
+  ];
 }
 
 async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Promise<Answer> {
   const { base } = visit;
-  const f = fieldsOf(visit, faults);
-  const path = `${base}/teams/${found.group_id}`;
   const { others } = await peopleOf(visit, found);
-  return {
+  const head = {
     title: 'Add staff',
     heading: html`Add staff to ${name(found.name)}`,
-    back: { to: path, label: found.name },
+    back: { to: `${base}/teams/${found.group_id}`, label: found.name },
     faults,
-    main:
-      others.length === 0
-        ? empty('Everybody works with it already.', html`<a href="${base}/people/invite">Invite somebody</a>`)
-        : f.form(
-            'Add them',
-            { cancel: path },
-            f.tick(
-              'staff',
-              'Who works with the team',
-              others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] })),
-              { hint: 'Tutors see its learners from then on. Other roles see as much as before.' },
-            ),
-          ),
   };
+  const invite = html`<a href="${base}/people/invite">Invite somebody</a>`;
+  if (others.length === 0) return { ...head, main: empty('Everybody works with it already.', invite) };
+  const choices = others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] }));
+  return formPage(visit, {
+    ...head,
+    button: 'Add them',
+    fields: (f) =>
+      f.tick('staff', 'Who works with the team', choices, {
+        hint: 'Tutors see its learners from then on. Other roles see as much as before.',
+      }),
+  });
 }
-
-const chosenStaff = ({ form: sent }: Visit): string[] =>
-  sent
-    .all('staff')
-    .map((id) => id.toLowerCase())
-    .filter(isUuid);
 
 async function addStaff(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
   const found = await teamOf(visit);
-  const ids = chosenStaff(visit);
-  if (ids.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
-  await change(async (work) =>
-    ifDone((await addTeamStaff(work, organisationId, found.group_id, ids)).length > 0, found.group_id),
-  );
-  return { to: `${base}/teams/${found.group_id}?did=staff` };
+  const { group_id: id } = found;
+  const staff = chosenIds(visit, 'staff');
+  if (staff.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
+  await change((work) => addTeamStaff(work, organisationId, id, staff).then((added) => added.length > 0 && id));
+  return { to: `${base}/teams/${id}?did=staff` };
 }
 
 async function confirmRemoval(visit: Visit): Promise<Answer> {
-  const { base } = visit;
   const found = await teamOf(visit);
-  const path = `${base}/teams/${found.group_id}`;
-  const ids = chosenStaff(visit);
+  const path = `${visit.base}/teams/${found.group_id}`;
+  const ids = chosenIds(visit, 'staff');
   const { staff } = await peopleOf(visit, found);
   const chosen = staff.filter((one) => ids.includes(one.user_id));
   if (chosen.length === 0)
@@ -198,25 +199,23 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Remove staff from a team?',
     heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
+    back: { to: path },
     says: [
       ...(tutors === 0
         ? []
         : [`${whoSees} its ${learnersInWords(found.members)} from the next page on, unless by another team.`]),
       ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
     ],
-    fields: chosen.map((one) => hiddenField('staff', one.user_id)),
+    fields: () => chosen.map((one) => hiddenField('staff', one.user_id)),
     to: `${path}/staff/remove`,
     button: 'Remove from the team',
-    cancel: path,
   });
 }
 
 async function removeStaff(visit: Visit): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const found = await teamOf(visit);
-  const ids = chosenStaff(visit);
-  await change(async (work) =>
-    ifDone((await removeTeamStaff(work, organisationId, found.group_id, ids)).length > 0, found.group_id),
-  );
-  return { to: `${base}/teams/${found.group_id}?did=no-staff` };
+  const { group_id: id } = await teamOf(visit);
+  const staff = chosenIds(visit, 'staff');
+  await change((work) => removeTeamStaff(work, organisationId, id, staff).then((left) => left.length > 0 && id));
+  return { to: `${base}/teams/${id}?did=no-staff` };
 }

@@ -1,29 +1,40 @@
+import { clockOf } from '../../../records/results/lists/export.ts';
+import { placementOf } from '../../../records/results/lists/interval.ts';
+import type { Progress, ProgressFilter } from '../../../records/results/lists/progress.ts';
+import { changeOf, everyProgress, progressOf } from '../../../records/results/lists/progress.ts';
+import { subjectName } from '../../../records/evidence/wording.ts';
+import type { Column } from '../../../platform/formats/sheet.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
+import { type Columns, day, withQuery, numeric, uuidIn, bar, table, number, readPage } from '../kit/blocks.ts';
+import { name } from '../kit/frame.ts';
+import { downloaded, formatPage } from './export.ts';
+import {
+  filterQuery,
+  groupFields,
+  readResultFilter,
+  subjectField,
+  groupOf,
+  levelNames,
+  subjectNames,
+  typeChoices,
+} from './filter.ts';
+import { intervalWords, exportLink, percent } from './results.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, formRoutes, NoSuchPage } from '../kit/route.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { listPage } from '../kit/page.ts';
 import type { ResultContent } from '../../../records/results/body.ts';
 import { browseResults } from '../../../records/results/lists/browse.ts';
-import type { ResultPageStart } from '../../../records/results/lists/browse-statements.ts';
-import { unfiltered } from '../../../records/results/lists/browse-statements.ts';
+import { type ResultPageStart, unfiltered } from '../../../records/results/lists/browse-statements.ts';
 import type { DomainStrength, GroupDistribution } from '../../../records/results/lists/distribution.ts';
 import { distributionOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
 import type { Database } from '../../../platform/db/database.ts';
-import { subjectName } from '../../../records/evidence/wording.ts';
 import { groupsSeen } from '../../../organisations/groups/browse.ts';
 import { countGroupTypes } from '../../../organisations/groups/list.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import type { Columns } from '../kit/blocks.ts';
-import { bar, filters, pager, table, number, numeric, pageOf } from '../kit/blocks.ts';
-import { name } from '../kit/frame.ts';
-import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
-import { percent } from './results.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { learnerReaders } from '../../../organisations/users/roles.ts';
-import { filtersOf } from '../kit/form.ts';
+import { visibilityOf } from '../kit/reader.ts';
 
 export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
@@ -59,37 +70,34 @@ async function spread(visit: Visit): Promise<Answer> {
 
 async function typePage(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, path, query } = visit;
-  const q = filtersOf(visit);
   const visibility = await visibilityOf(visit);
   const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, visibility));
   const type = types.find((one) => one.type === query.get('type'))?.type ?? types[0]?.type ?? null;
-  const given = query.get('after') ?? '';
-  const after = isUuid(given) ? given : null;
   const max = limits.groupsListed;
   const found =
-    type === null ? [] : await distributionOf(app.db, id, { type, groupId: null, visibility }, after, max + 1);
+    type === null ? [] : await distributionOf(app.db, id, { type, groupId: null, visibility }, uuidIn(query), max + 1);
   const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
-  const { rows, last } = pageOf(found, max);
-  const asked = new URLSearchParams({ type: type ?? '', subject });
-  return {
+  const { rows, last } = await readPage(async () => found, max);
+  return listPage(visit, {
     title: 'Spread of placements',
     back: { to: `${base}/results`, label: 'Results' },
-    main: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>${filters(
-      path,
-      [
-        q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
-        q.select('subject', 'Subject', subjectNames, { value: subject }),
-      ],
-    )}${table<GroupDistribution>(
-      { caption: `${subjectName(subject)}: results at each level`, none: 'There are no groups yet.', sticky: true },
-      rows,
-      {
-        Group: (row) =>
-          html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
-        ...countColumns((row: GroupDistribution) => countsOf(row, subjects.indexOf(subject))),
-      },
-    )}${pager(visit, last?.group_id, 'after', asked)}`,
-  };
+    intro: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>`,
+    filters: (q) => [
+      q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
+      q.select('subject', 'Subject', subjectNames, { value: subject }),
+    ],
+    caption: `${subjectName(subject)}: results at each level`,
+    none: 'There are no groups yet.',
+    sticky: true,
+    rows,
+    columns: {
+      Group: (row) =>
+        html`<a href="${path}?group=${row.group_id}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,
+      ...countColumns((row: GroupDistribution) => countsOf(row, subjects.indexOf(subject))),
+    },
+    next: last?.group_id,
+    kept: new URLSearchParams({ type: type ?? '', subject }),
+  });
 }
 
 /** `isMore`: there are further results than these, assessed earlier. */
@@ -118,10 +126,8 @@ export async function latestOf(
     }
     return after;
   });
-  return {
-    bySubject: subjects.map((subject) => contents.filter((one) => one.subject === subject)),
-    isMore: next !== null,
-  };
+  const bySubject = subjects.map((subject) => contents.filter((one) => one.subject === subject));
+  return { bySubject, isMore: next !== null };
 }
 
 async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
@@ -130,41 +136,161 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   if (group === null) throw new NoSuchPage();
   const visibility = await visibilityOf(visit);
   const found = await distributionOf(app.db, id, { type: null, groupId, visibility }, null, 1);
-  const path = `${base}/results/spread`;
-  const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
+  const query = (parameters: Record<string, string>) => new URLSearchParams(parameters).toString();
+  const head = {
+    title: 'Spread of a group',
+    heading: name(group.name),
+    back: { to: `${base}/results/spread?${query({ type: group.type })}`, label: 'Spread of placements' },
+  };
   const one = found[0]!;
   const { bySubject, isMore } = await latestOf(app.db, id, groupId, visibility);
   return {
-    title: 'Spread of a group',
-    heading: name(group.name),
-    back,
-    main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table(
-      'Results at each level, earlier ones of the same learner included',
-      [...subjects.keys()],
-      {
-        Subject: (subject) =>
-          html`<a href="${base}/results?${new URLSearchParams({ group: groupId, subject: subjects[subject]! }).toString()}">${subjectName(subjects[subject]!)}</a>`,
-        ...countColumns((subject: number) => countsOf(one, subject)),
-      },
-    )}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+    ...head,
+    main: [
+      html`<p>How the results of this group’s members spread over levels and domains.</p>`,
+      table('Results at each level, earlier ones of the same learner included', [...subjects.entries()], {
+        Subject: ([, subject]) =>
+          html`<a href="${base}/results?${query({ group: groupId, subject })}">${subjectName(subject)}</a>`,
+        ...countColumns(([i]: readonly [number, Subject]) => countsOf(one, i)),
+      }),
+      bySubject.map((rows, i) =>
+        domainPart(subjects[i]!, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, i)) > 0),
+      ),
+      html`<p><a href="${base}/results/progress?${query({ group: groupId })}">Starting points against latest results</a></p>`,
+    ],
   };
 }
 
-function domainPart(subject: number, strengths: readonly DomainStrength[], results: number, more: boolean): Content {
+function domainPart(subject: Subject, strengths: readonly DomainStrength[], results: number, isMore: boolean): Content {
   if (results === 0)
-    return more
-      ? html`<p>${subjectName(subjects[subject]!)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
-      : null;
-  const of = more ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
-  return table<DomainStrength>(
-    `${subjectName(subjects[subject]!)}: domains in each learner’s latest result (${of})`,
-    strengths,
-    {
-      Domain: (one) => one.name,
-      'Mean score': numeric((one) => (one.score === null ? 'Not scored' : html`${one.score} %${bar(one.score, 100)}`)),
-      Secure: numeric((one) => share(one.statuses.get('secure') ?? 0, one.results)),
-      Developing: numeric((one) => share(one.statuses.get('developing') ?? 0, one.results)),
-      'Needs support': numeric((one) => share(one.statuses.get('needs_support') ?? 0, one.results)),
+    return (
+      isMore &&
+      html`<p>${subjectName(subject)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
+    );
+  const of = isMore ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
+  const status = (key: string) => numeric((one: DomainStrength) => share(one.statuses.get(key) ?? 0, one.results));
+  return table<DomainStrength>(`${subjectName(subject)}: domains in each learner’s latest result (${of})`, strengths, {
+    Domain: (one) => one.name,
+    'Mean score': numeric((one) => (one.score === null ? 'Not scored' : html`${one.score} %${bar(one.score, 100)}`)),
+    Secure: status('secure'),
+    Developing: status('developing'),
+    'Needs support': status('needs_support'),
+  });
+}
+
+export const resultProgressRoutes: ConsoleRoute[] = [
+  get('/results/progress', learnerReaders, progress),
+  ...formRoutes('/results/progress/export', learnerReaders, showExport, exportProgress, { proof: true }),
+];
+
+async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
+  const { groupIds, visibility } = await readResultFilter(visit);
+  const subject = subjects.findIndex((one) => one === visit.query.get('subject'));
+  return groupIds.length === 0 ? null : { groupIds, visibility, subject: subject < 0 ? null : subject };
+}
+
+/** A difference within measurement error is marked as such. */
+function gainWords(row: Progress): Content {
+  if (row.results < 2) return 'One result so far';
+  const { gained, withinError } = changeOf(row);
+  if (gained === null) return 'Not placed in both';
+  const steps = Math.abs(gained) === 1 ? '1 level' : `${Math.abs(gained)} levels`;
+  const words = gained === 0 ? 'The same level' : gained > 0 ? `${steps} gained` : `${steps} lower`;
+  if (gained === 0) return words;
+  if (withinError === null) return html`${words} <span class="hint">Measurement error not recorded</span>`;
+  return withinError ? html`${words} <span class="hint">Within measurement error</span>` : words;
+}
+
+async function progress(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, path, query } = visit;
+  const [filter, groups] = await Promise.all([filterOf(visit), groupFields(visit)]);
+  const found =
+    filter && (await app.db.snapshot((tx) => progressOf(tx, id, filter, uuidIn(query), limits.groupsListed)));
+  const kept = filterQuery(query, []);
+  const result = ({ assessment_id, content }: Progress['first']): Content =>
+    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(content.assessed_at_us, zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
+  const noResults =
+    found?.next === null
+      ? 'Its learners have no results yet.'
+      : 'These learners have no results yet: the next page has others.';
+  return listPage<Progress>(visit, {
+    title: 'Starting points and progress',
+    back: { to: `${base}/results`, label: 'Results' },
+    intro: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>`,
+    filters: (q) => [groups, subjectField(q)],
+    note: found && found.rows.length > 0 && exportLink(path, kept, 'Export all of them'),
+    caption: 'Learners, with their results in each subject',
+    none: found === null ? 'Choose a team or a group.' : noResults,
+    sticky: true,
+    rows: found?.rows ?? [],
+    columns: {
+      Learner: (row) =>
+        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+      Subject: (row) => subjectName(row.first.content.subject),
+      Results: numeric((row) => row.results),
+      First: (row) => result(row.first),
+      Latest: (row) => (row.results < 2 ? '' : result(row.latest)),
+      Change: gainWords,
     },
-  );
+    next: found?.next,
+    kept,
+  });
+}
+
+async function showExport(visit: Visit): Promise<Answer> {
+  const kept = filterQuery(visit.query, []);
+  const page = {
+    title: 'Export starting points and progress',
+    back: { to: withQuery(`${visit.base}/results/progress`, kept, {}), label: 'Starting points and progress' },
+    intro: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>`,
+  };
+  return formatPage(visit, page, kept);
+}
+
+export function progressColumns(zone: string): Column<Progress>[] {
+  const clock = clockOf(zone);
+  type Text = (row: Progress) => string | null;
+  const text = (key: string, head: string, width: number, value: Text): Column<Progress> => ({
+    ...{ key, head, width, value },
+    kind: 'text',
+  });
+  const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
+    text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
+    text(`${key}_likely`, `${head}, likely level`, 24, (row) => intervalWords(row[key].content.level_probabilities)),
+    {
+      key: `${key}_assessed`,
+      head: `${head} assessed (${zone})`,
+      width: 18,
+      kind: 'moment',
+      clock,
+      value: (row) => row[key].content.assessed_at_us / 1000,
+    },
+  ];
+  const error = (row: Progress) => {
+    const { gained, withinError } = changeOf(row);
+    return gained === null ? null : withinError === null ? 'Not recorded' : withinError ? 'Yes' : 'No';
+  };
+  return [
+    text('learner', 'Learner', 28, (row) => row.full_name),
+    text('reference', 'Reference', 16, (row) => row.ref),
+    text('subject', 'Subject', 10, (row) => row.first.content.subject),
+    { key: 'results', head: 'Results', width: 8, kind: 'number', value: (row) => row.results },
+    ...of('first', 'First'),
+    ...of('latest', 'Latest'),
+    { key: 'levels_gained', head: 'Levels gained', width: 8, kind: 'number', value: (row) => changeOf(row).gained },
+    text('within_error', 'Within measurement error', 14, error),
+  ];
+}
+
+async function exportProgress(visit: Visit): Promise<Answer> {
+  const { base, zone, organisationId, query } = visit;
+  const filter = await filterOf(visit);
+  if (filter === null) return { to: `${base}/results/progress` };
+  const columns = progressColumns(zone);
+  return downloaded(visit, {
+    name: 'progress',
+    resource: 'progress',
+    kept: filterQuery(query, []),
+    sheetOf: (tx) => ({ name: 'Progress', columns, rows: everyProgress(tx, organisationId, filter, 200) }),
+  });
 }

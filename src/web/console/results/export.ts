@@ -1,21 +1,32 @@
-import type { ResultQuery } from '../../../records/results/lists/browse-statements.ts';
-import { countInCells, groupSetsFor } from '../../../records/results/lists/browse.ts';
+import type { BrowsedResult } from '../../../records/results/lists/browse.ts';
+import { browseResults, countInCells, groupSetsFor } from '../../../records/results/lists/browse.ts';
+import type { ResultQuery, ResultFilter } from '../../../records/results/lists/browse-statements.ts';
+import { probabilityBelow, placementOf } from '../../../records/results/lists/interval.ts';
+import { subjectName } from '../../../records/evidence/wording.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { readOrganisation } from '../../../organisations/organisations.ts';
+import { day, withQuery, numeric, facts, number } from '../kit/blocks.ts';
+import { dateFields, filterQuery, groupFields, readResultFilter, filterInWords } from './filter.ts';
+import {
+  flagWords,
+  intervalWords,
+  learnerCell,
+  percent,
+  readPlace,
+  exportLink,
+  thereMayBeMore,
+  readResultSort,
+} from './results.ts';
+import { sealToken } from '../kit/reader.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, formRoutes } from '../kit/route.ts';
+import { startOfDay, dayOf } from '../../../organisations/zone.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { listPage, formPage, messagePage } from '../kit/page.ts';
 import type { FundingColumns } from '../../../records/results/lists/export.ts';
 import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../../../records/results/lists/export.ts';
-import type { Sheet, SheetFormat } from '../../../platform/formats/sheet.ts';
-import { sheetTypes } from '../../../platform/formats/sheet.ts';
+import { type Sheet, type SheetFormat, sheetTypes } from '../../../platform/formats/sheet.ts';
 import type { Tx } from '../../../platform/db/database.ts';
-import { html } from '../../../platform/html/html.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { facts, messagePage, number, withQuery } from '../kit/blocks.ts';
-import { readResultFilter, filterInWords, filterQuery } from './filter.ts';
-import { readResultSort } from './results.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { dayOf } from '../../../organisations/zone.ts';
-import { formRoutes } from '../kit/route.ts';
-import { learnerReaders } from '../../../organisations/users/roles.ts';
-import { fieldsOf } from '../kit/form.ts';
-import type { Content } from '../../../platform/html/html.ts';
 
 export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {
   proof: true,
@@ -30,33 +41,33 @@ const formats = [
   },
 ];
 
-/** The filter stays in the URL of the form. */
-export function formatForm(visit: Visit, kept: URLSearchParams, cancel: string): Content {
-  const f = fieldsOf(visit);
-  const format = f.choose('format', 'Form of the file', formats, { value: 'xlsx' });
-  return f.form('Download', { to: withQuery(visit.path, kept, {}), cancel }, format);
+/** The page of an export. The filter stays in the URL of the form. */
+export function formatPage(
+  visit: Visit,
+  page: { title: string; back: { to: string; label: string }; intro: Content; also?: Content },
+  kept: URLSearchParams,
+): Answer {
+  return formPage(visit, {
+    ...page,
+    button: 'Download',
+    to: withQuery(visit.path, kept, {}),
+    fields: (f) => f.choose('format', 'Form of the file', formats, { value: 'xlsx' }),
+  });
 }
 
 async function lookOf(visit: Visit): Promise<ResultQuery> {
   const { organisationId, query } = visit;
   const filter = await readResultFilter(visit);
-  return {
-    organisationId,
-    filter,
-    ...readResultSort(query),
-    after: null,
-    limit: limits.exportPage,
-  };
+  return { organisationId, filter, ...readResultSort(query), after: null, limit: limits.exportPage };
 }
 
 /** The number of rows in the file. Some filters only allow an upper limit (`exact: false`). */
 async function maxRows(visit: Visit, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
-  const exact =
-    [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
+  const others = [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source];
   const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
-  return { n: counted.n, exact };
+  return { n: counted.n, exact: others.every((one) => one === null) && !latest };
 }
 
 const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
@@ -65,32 +76,37 @@ async function showExport(visit: Visit): Promise<Answer> {
   const look = await lookOf(visit);
   const [max, words] = await Promise.all([maxRows(visit, look), filterInWords(visit)]);
   const kept = filterQuery(visit.query);
-  const back = withQuery(`${visit.base}/results`, kept, {});
-  return {
+  const isFiltered = Object.values(words).some((one) => one !== undefined);
+  const rows = `${max.exact ? '' : 'At most '}${number(max.n)}`;
+  const page = {
     title: 'Export results',
-    back: { to: back, label: 'Results' },
-    main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
-      {
-        Results: `${max.exact ? '' : 'At most '}${number(max.n)}`,
-        ...(Object.values(words).some((one) => one !== undefined) ? words : { Filters: 'None: all results' }),
-      },
-    )}${formatForm(visit, kept, back)}${max.n >= limits.sheetRows && html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
+    back: { to: withQuery(`${visit.base}/results`, kept, {}), label: 'Results' },
+    intro: [
+      html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>`,
+      facts({ Results: rows, ...(isFiltered ? words : { Filters: 'None: all results' }) }),
+    ],
+    also: [
+      max.n >= limits.sheetRows &&
+        html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`,
+      html`<p class="hint">Who exported what stands in the audit log.</p>`,
+    ],
   };
+  return formatPage(visit, page, kept);
 }
 
-/**
- * The audit row is written before the first byte is sent. @param options.resource the audit row's text; it must name no
- * person
- */
+/** The audit row is written before the first byte. @param options.resource its text; it must name no person */
 export async function downloaded<Row>(
   visit: Visit,
-  given: { name: string; format: SheetFormat; resource: string; sheetOf(tx: Tx): Sheet<Row> },
+  options: { name: string; resource: string; kept: URLSearchParams; sheetOf(tx: Tx): Sheet<Row> },
 ): Promise<Answer> {
   const { app, zone, change } = visit;
-  const { format, name } = given;
+  const { name, kept } = options;
+  const format = formatOf(visit);
+  const filter = kept.toString();
+  const resource = `${options.resource} as ${format}${filter === '' ? '' : `: ${filter}`}`.slice(0, 500);
   let body;
   try {
-    body = sheetFile(app, format, given.sheetOf);
+    body = sheetFile(app, format, options.sheetOf);
   } catch (error) {
     if (!(error instanceof ExportsBusy)) throw error;
     return {
@@ -100,7 +116,7 @@ export async function downloaded<Row>(
     };
   }
   try {
-    await change(async () => ({ result: null, resource: given.resource }));
+    await change(async () => true, resource);
   } catch (error) {
     body.destroy();
     throw error;
@@ -109,36 +125,189 @@ export async function downloaded<Row>(
   return { file: { type: sheetTypes[format], name: `${name}-${day}.${format}`, body } };
 }
 
-export const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
+const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
 
 /** @param options.funding further columns of a list for funding */
 export async function downloadedResults(
   visit: Visit,
   look: ResultQuery,
-  given: { name: string; resource: string; funding: FundingColumns | null },
+  { funding, ...options }: { name: string; resource: string; kept: URLSearchParams; funding: FundingColumns | null },
 ): Promise<Answer> {
-  const format = formatOf(visit);
   const max = await maxRows(visit, look);
   // An inexact count may be too high, so then the sheet itself stops when it is full.
-  if (format === 'xlsx' && max !== null && max.exact && max.n >= limits.sheetRows)
+  if (formatOf(visit) === 'xlsx' && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,
       ...messagePage('A sheet has no room for so many', `${sheetHolds} Filter by a subject or a group, or take CSV.`),
     };
-  const columns = resultColumns(visit.zone, given.funding);
-  return downloaded(visit, {
-    name: given.name,
-    format,
-    resource: given.resource,
-    sheetOf: (tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) }),
-  });
+  const columns = resultColumns(visit.zone, funding);
+  const sheetOf = (tx: Tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) });
+  return downloaded(visit, { ...options, sheetOf });
 }
 
 async function exportAll(visit: Visit): Promise<Answer> {
-  const kept = filterQuery(visit.query).toString();
-  return downloadedResults(visit, await lookOf(visit), {
-    name: 'results',
-    resource: `results as ${formatOf(visit)}${kept === '' ? '' : `: ${kept}`}`.slice(0, 500),
-    funding: null,
+  const options = { name: 'results', resource: 'results', kept: filterQuery(visit.query), funding: null };
+  return downloadedResults(visit, await lookOf(visit), options);
+}
+
+/** Two lists for funding: each learner's latest result in a subject, if it is below a level. */
+
+type List = {
+  name: string;
+  title: string;
+  below: 'Level 1' | 'Level 2';
+  /** Subject and level as in src/records/results/facet.ts. */
+  facets: readonly number[];
+  says: string;
+};
+
+export const fundingLists: readonly List[] = [
+  {
+    name: 'digital-below-level-1',
+    title: 'Digital skills below Level 1',
+    below: 'Level 1',
+    facets: [1, 2],
+    says: 'Learners whose latest digital skills result is below Level 1.',
+  },
+  {
+    name: 'english-maths-below-level-2',
+    title: 'English or maths assessed below Level 2',
+    below: 'Level 2',
+    facets: [9, 10, 11, 17, 18, 19],
+    says: 'Learners whose latest result in English, or in maths, is below Level 2: a line for each subject.',
+  },
+];
+
+const pathOf = ({ name }: List) => `/results/lists/${name}`;
+
+export const resultListRoutes: ConsoleRoute[] = [
+  get('/results/lists', learnerReaders, showLists),
+  ...fundingLists.flatMap((list): ConsoleRoute[] => [
+    get(pathOf(list), learnerReaders, (visit) => showList(visit, list)),
+    ...formRoutes(
+      `${pathOf(list)}/export`,
+      learnerReaders,
+      (visit) => showListExport(visit, list),
+      (visit) => exportList(visit, list),
+      { proof: true },
+    ),
+  ]),
+];
+
+/** The service does not say what follows from a list. It links to the funder's rules. */
+async function rulesOf({ app, organisationId }: Visit): Promise<Content> {
+  const { funding_rules_url: url } = await readOrganisation(app.db, organisationId);
+  return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
+}
+
+async function showLists(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  return {
+    title: 'Lists for funding',
+    back: { to: `${base}/results`, label: 'Results' },
+    main: [
+      html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${fundingLists.map(
+        (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
+      )}</ul>`,
+      html`<p>${await rulesOf(visit)}</p>`,
+    ],
+  };
+}
+
+/** The start of the programme in microseconds. */
+function startOf({ query, zone }: Visit): number | null {
+  const at = startOfDay(query.get('start') ?? '', zone);
+  return at === null ? null : at.getTime() * 1000;
+}
+
+export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilter => ({
+  ...given,
+  facets,
+  latest: true,
+  flag: null,
+  source: null,
+  changedSinceUs: null,
+});
+
+async function lookFor(visit: Visit, list: List): Promise<ResultQuery> {
+  const filter = fundingFilter(await readResultFilter(visit), list);
+  return {
+    organisationId: visit.organisationId,
+    filter,
+    sort: 'assessed',
+    descending: true,
+    after: readPlace(visit, filter.visibility, 'assessed'),
+    limit: limits.consoleRows,
+  };
+}
+
+const keptOf = ({ query }: Visit): URLSearchParams => filterQuery(query, ['start']);
+
+async function showList(visit: Visit, list: List): Promise<Answer> {
+  const { app, base, zone, path } = visit;
+  const look = await lookFor(visit, list);
+  const startUs = startOf(visit);
+  const [{ rows, next, isCutShort }, groups, rules] = await Promise.all([
+    app.db.snapshot((tx) => browseResults(tx, look)),
+    groupFields(visit),
+    rulesOf(visit),
+  ]);
+  const isLate = ({ content }: BrowsedResult) => startUs !== null && content.assessed_at_us >= startUs;
+  const late = rows.filter(isLate).length;
+  const probability = ({ content }: BrowsedResult): Content => {
+    const found = probabilityBelow(content.level_probabilities, list.below);
+    return found === null ? 'Not recorded' : percent(found);
+  };
+  const kept = keptOf(visit);
+  return listPage<BrowsedResult>(visit, {
+    title: list.title,
+    back: { to: `${base}/results/lists`, label: 'Lists for funding' },
+    intro: html`<p>${list.says} ${rules}</p>`,
+    filters: (q) => [groups, dateFields(q), q.text('start', 'Programme starts on', { type: 'date' })],
+    note: [
+      late > 0 &&
+        html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`,
+      rows.length > 0 && exportLink(path, kept, 'Export this list'),
+    ],
+    caption: 'The latest assessed first',
+    none: isCutShort
+      ? 'There are none among those looked through so far. The next page looks further.'
+      : 'There are no such results.',
+    sticky: true,
+    rows,
+    columns: {
+      Learner: (row) => learnerCell(base, row),
+      Subject: ({ content }) => subjectName(content.subject),
+      Placement: ({ content }) => placementOf(content),
+      'Likely level': ({ content }) => intervalWords(content.level_probabilities),
+      [`Probability below ${list.below}`]: numeric(probability),
+      Assessed: (row: BrowsedResult) =>
+        html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the programme’s start</strong>`}`,
+      Flags: ({ content }) => flagWords(content),
+      Evidence: (row) =>
+        html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+    },
+    around: (shown) => [shown, isCutShort && rows.length > 0 && thereMayBeMore],
+    next: next && sealToken(visit, look.filter.visibility, next.join('.')),
+    kept,
+  });
+}
+
+async function showListExport(visit: Visit, list: List): Promise<Answer> {
+  const kept = keptOf(visit);
+  const page = {
+    title: `Export: ${list.title}`,
+    back: { to: withQuery(visit.base + pathOf(list), kept, {}), label: list.title },
+    intro: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>`,
+  };
+  return formatPage(visit, page, kept);
+}
+
+async function exportList(visit: Visit, list: List): Promise<Answer> {
+  return downloadedResults(visit, await lookFor(visit, list), {
+    name: list.name,
+    resource: list.title,
+    kept: keptOf(visit),
+    funding: { below: list.below, startUs: startOf(visit) },
   });
 }

@@ -1,5 +1,4 @@
-import type { ResultFilter } from '../../../records/results/lists/browse-statements.ts';
-import { resultSorts } from '../../../records/results/lists/browse-statements.ts';
+import { type ResultFilter, resultSorts } from '../../../records/results/lists/browse-statements.ts';
 import { allFacets } from '../../../records/results/facet.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../../../organisations/groups/list.ts';
@@ -12,12 +11,11 @@ import { limits } from '../../../platform/config/limits.ts';
 import { belowEntry, subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { yesOrNo } from '../kit/blocks.ts';
-import type { Choice, Fields } from '../kit/form.ts';
-import { typeWords } from '../groups/group.ts';
+import { type Choice, type Fields, filtersOf, any } from '../kit/form.ts';
+import { typeWords } from '../groups/members.ts';
 import type { Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
+import { visibilityOf } from '../kit/reader.ts';
 import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
-import { filtersOf, any } from '../kit/form.ts';
 
 /** The filter of results in a URL: IDs, words and dates, never a name. Unknown values filter nothing. */
 
@@ -29,28 +27,34 @@ const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
 
 const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 
-export const filterNames = [
-  'team',
-  'type',
-  'group',
-  'subject',
-  'level',
-  'below',
-  'from',
-  'to',
-  'flag',
-  'source',
-  'changed',
-  'latest',
-] as const;
+const isDay = (value: string) => startOfDay(value, 'UTC') !== null;
+const isYes = (value: string) => value === 'yes';
 
-const given = (query: URLSearchParams, name: (typeof filterNames)[number]) => query.get(name) ?? '';
+/** The parameters of a filter, each with its check. The same days exist in every time zone. */
+const checks = {
+  team: isUuid,
+  type: (value: string) => groupTypes.some((one) => one === value),
+  group: isUuid,
+  subject: (value: string) => subjects.some((one) => one === value),
+  level: (value: string) => levelChoices.some((one) => one === value),
+  below: (value: string) => isYes(value) || value === 'no',
+  from: isDay,
+  to: isDay,
+  flag: (value: string) => Object.hasOwn(flags, value),
+  source: (value: string) => Object.hasOwn(sources, value),
+  changed: isDay,
+  latest: isYes,
+};
+
+export const filterNames = Object.keys(checks) as (keyof typeof checks)[];
+
+const valueOf = (query: URLSearchParams, name: (typeof filterNames)[number]) => query.get(name) ?? '';
 
 const usOf = (at: Date | null) => (at === null ? null : at.getTime() * 1000);
 
 function readFacets(query: URLSearchParams): number[] | null {
-  const subject = subjects.findIndex((one) => one === given(query, 'subject'));
-  const level = levelChoices.findIndex((one) => one === given(query, 'level'));
+  const subject = subjects.findIndex((one) => one === valueOf(query, 'subject'));
+  const level = levelChoices.findIndex((one) => one === valueOf(query, 'level'));
   const below = yesOrNo(query.get('below'));
   if (subject < 0 && level < 0 && below === null) return null;
   return allFacets.filter(
@@ -61,45 +65,25 @@ function readFacets(query: URLSearchParams): number[] | null {
   );
 }
 
-/** @returns `understood`: the parameters with a known value */
-export function readFilter(
-  query: URLSearchParams,
-  zone: string,
-  visibility: Visibility,
-): { filter: ResultFilter; understood: ReadonlySet<string> } {
-  const groupIds = [given(query, 'team'), given(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
-  const flag = given(query, 'flag');
-  const source = given(query, 'source');
-  const filter: ResultFilter = {
+export function readFilter(query: URLSearchParams, zone: string, visibility: Visibility): ResultFilter {
+  const groupIds = [valueOf(query, 'team'), valueOf(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
+  const flag = valueOf(query, 'flag');
+  const source = valueOf(query, 'source');
+  return {
     visibility,
     groupIds: [...new Set(groupIds)],
     facets: readFacets(query),
     flag: Object.hasOwn(flags, flag) ? (flag as keyof typeof flags) : null,
     source: Object.hasOwn(sources, source) ? (source as keyof typeof sources) : null,
-    assessedFromUs: usOf(startOfDay(given(query, 'from'), zone)),
-    assessedBeforeUs: usOf(endOfDay(given(query, 'to'), zone)),
-    changedSinceUs: usOf(startOfDay(given(query, 'changed'), zone)),
-    latest: given(query, 'latest') === 'yes',
+    assessedFromUs: usOf(startOfDay(valueOf(query, 'from'), zone)),
+    assessedBeforeUs: usOf(endOfDay(valueOf(query, 'to'), zone)),
+    changedSinceUs: usOf(startOfDay(valueOf(query, 'changed'), zone)),
+    latest: valueOf(query, 'latest') === 'yes',
   };
-  const meant: Record<(typeof filterNames)[number], boolean> = {
-    team: isUuid(given(query, 'team')),
-    type: groupTypes.some((one) => one === given(query, 'type')),
-    group: isUuid(given(query, 'group')),
-    subject: subjects.some((one) => one === given(query, 'subject')),
-    level: levelChoices.some((one) => one === given(query, 'level')),
-    below: ['yes', 'no'].includes(given(query, 'below')),
-    from: filter.assessedFromUs !== null,
-    to: filter.assessedBeforeUs !== null,
-    flag: filter.flag !== null,
-    source: filter.source !== null,
-    changed: filter.changedSinceUs !== null,
-    latest: filter.latest,
-  };
-  return { filter, understood: new Set(filterNames.filter((name) => meant[name])) };
 }
 
 export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
-  return readFilter(visit.query, visit.zone, await visibilityOf(visit)).filter;
+  return readFilter(visit.query, visit.zone, await visibilityOf(visit));
 }
 
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
@@ -118,8 +102,8 @@ export async function groupFields(visit: Visit): Promise<Content> {
   const visibility = await visibilityOf(visit);
   const groupIds = await groupsSeen(app.db, id, visibility);
   const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);
-  const chosen = await groupOf(visit, given(query, 'group'));
-  const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
+  const chosen = await groupOf(visit, valueOf(query, 'group'));
+  const type = types.find((one) => one.type === (valueOf(query, 'type') || chosen?.type))?.type ?? null;
   const total = types.reduce((sum, one) => sum + one.groups, 0);
   const isFew = total <= limits.groupsListed;
   const ofTypes = isFew ? types.map((one) => one.type) : type === null ? [] : [type];
@@ -172,11 +156,11 @@ export async function resultFields(visit: Visit): Promise<Content> {
 /** For the page of an export. */
 export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
   const { query } = visit;
-  const value = (name: (typeof filterNames)[number]) => given(query, name);
+  const value = (name: (typeof filterNames)[number]) => valueOf(query, name);
   const [team, group] = await Promise.all([groupOf(visit, value('team')), groupOf(visit, value('group'))]);
   const level = levelChoices.findIndex((one) => one === value('level'));
   const below = yesOrNo(query.get('below'));
-  const { flag, source } = readFilter(query, 'UTC', null).filter;
+  const { flag, source } = readFilter(query, 'UTC', null);
   const day = (name: 'from' | 'to' | 'changed') => (/^\d{4}-\d\d-\d\d$/.test(value(name)) ? value(name) : undefined);
   return {
     Team: team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined),
@@ -193,25 +177,15 @@ export async function filterInWords(visit: Visit): Promise<Record<string, string
   };
 }
 
-/** Parameters beside the filters, each with its check. */
-const beside = {
-  sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')),
-  start: (value: string) => startOfDay(value, 'UTC') !== null,
-};
+const others = { sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')), start: isDay };
+const allChecks: Record<string, (value: string) => boolean> = { ...checks, ...others };
+
+/** Whether a parameter means something in a filter. */
+export const isFilter = (name: string, query: URLSearchParams): boolean =>
+  Object.hasOwn(allChecks, name) && allChecks[name]!(query.get(name) ?? '');
 
 /** The known parameters only, for links and the audit log: a person may type anything into a URL. */
-export function filterQuery(
-  query: URLSearchParams,
-  more: readonly (keyof typeof beside)[] = ['sort'],
-): URLSearchParams {
-  const kept = new URLSearchParams();
-  // The same days exist in every time zone.
-  const { understood } = readFilter(query, 'UTC', null);
-  for (const name of filterNames)
-    if (understood.has(name) && given(query, name) !== '') kept.set(name, given(query, name));
-  for (const name of more) {
-    const value = query.get(name) ?? '';
-    if (beside[name](value)) kept.set(name, value);
-  }
-  return kept;
+export function filterQuery(query: URLSearchParams, more: readonly (keyof typeof others)[] = ['sort']) {
+  const names = [...filterNames, ...more].filter((name) => isFilter(name, query));
+  return new URLSearchParams(names.map((name) => [name, query.get(name)!]));
 }

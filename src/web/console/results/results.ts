@@ -2,8 +2,7 @@ import type { BrowsedResult, ResultDetail } from '../../../records/results/lists
 import { browseResults, findResult } from '../../../records/results/lists/browse.ts';
 import type { ResultQuery, ResultPageStart, ResultSort } from '../../../records/results/lists/browse-statements.ts';
 import { pageStartTypes, resultSorts } from '../../../records/results/lists/browse-statements.ts';
-import { historyOf } from '../../../records/results/lists/history.ts';
-import type { FieldChange, HistoryEntry } from '../../../records/results/lists/history.ts';
+import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
 import { levelInterval, placementOf } from '../../../records/results/lists/interval.ts';
 import { readReport } from '../../../records/evidence/evidence.ts';
 import {
@@ -15,21 +14,18 @@ import {
 } from '../../../records/evidence/wording.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
-import { actorNames } from '../kit/actors.ts';
-import { bar, day, facts, filters, moment, pager, table, withQuery, sorted, numeric } from '../kit/blocks.ts';
+import { actorNames, openToken, sealToken, visibilityOf } from '../kit/reader.ts';
+import type { TokenPart } from '../kit/blocks.ts';
+import { bar, day, facts, moment, table, withQuery, sorted, numeric, readToken, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './filter.ts';
-import { placeText, readPlaceText } from '../kit/page-token.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, named } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { hiddenField } from '../kit/form.ts';
+import { listPage } from '../kit/page.ts';
 
 export const resultRoutes: ConsoleRoute[] = [
   get('/results', learnerReaders, results, { menu: 'Results' }),
@@ -46,14 +42,10 @@ export function readResultSort(query: URLSearchParams): { sort: ResultSort; desc
 
 /** A page token contains numbers and an ID, never a name. */
 export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPageStart | null {
-  const given = readPlaceText(visit, visibility, visit.query.get('after') ?? '');
-  if (given === '') return null;
-  const parts = given.split('.');
-  const kinds = pageStartTypes(sort);
-  const fits = parts.every((part, i) =>
-    kinds[i] === 'uuid' ? isUuid(part) : (kinds[i] === 'int4' ? /^\d{1,9}$/ : /^\d{1,16}$/).test(part),
+  return readToken(
+    openToken(visit, visibility, visit.query.get('after') ?? ''),
+    ...(pageStartTypes(sort) as TokenPart[]),
   );
-  return fits && parts.length === kinds.length ? parts : null;
 }
 
 export const sourceWords = { sitting: 'Sat here', imported: 'Imported' } as const;
@@ -85,15 +77,28 @@ async function results(visit: Visit): Promise<Answer> {
   const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
   const { rows, next, isCutShort, sortedSinceUs } = page;
   const kept = filterQuery(query);
-  const none = isCutShort
-    ? 'There are none like this among those looked through so far. The next page looks further.'
-    : filter.visibility?.length === 0
+  const isUsual = sort === 'assessed' && descending;
+  const none =
+    filter.visibility?.length === 0
       ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
       : 'There are no such results.';
-  const shown = table<BrowsedResult>(
-    { caption: 'Results', none, sorting: { path, query: kept, by: sort, descending }, sticky: true },
+  return listPage<BrowsedResult>(visit, {
+    title: 'Results',
+    intro: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>`,
+    filters: () => [fields, !isUsual && hiddenField('sort', query.get('sort') ?? '')],
+    note: [
+      sortedSinceUs !== null &&
+        html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(sortedSinceUs, zone)} or later. Filter them, by a group or by dates, to sort all.</p>`,
+      rows.length > 0 && exportLink(path, kept, 'Export these'),
+    ],
+    caption: 'Results',
+    none: isCutShort
+      ? 'There are none like this among those looked through so far. The next page looks further.'
+      : none,
+    sorting: { path, query: kept, by: sort, descending },
+    sticky: true,
     rows,
-    {
+    columns: {
       Learner: sorted('learner', (row) => learnerCell(base, row)),
       Subject: sorted('subject', ({ content }) => subjectName(content.subject)),
       Placement: sorted('placement', ({ content }) => placementOf(content)),
@@ -103,22 +108,20 @@ async function results(visit: Visit): Promise<Answer> {
       Source: sorted('source', (row) => sourceWords[row.source]),
       'Last change': sorted('changed', (row) => changeWords(row, zone)),
     },
-  );
-  return {
-    title: 'Results',
-    main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>${filters(path, [fields, !(sort === 'assessed' && descending) && hiddenField('sort', query.get('sort') ?? '')])}${
-      sortedSinceUs !== null &&
-      html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(sortedSinceUs, zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
-    }${
-      rows.length > 0 &&
-      html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
-    }${shown}${isCutShort && rows.length > 0 && html`<p>There may be more: the next page looks further.</p>`}${pager(visit, next && placeText(visit, filter.visibility, next.join('.')), 'after', kept)}`,
-  };
+    around: (shown) => [shown, isCutShort && rows.length > 0 && thereMayBeMore],
+    next: next && sealToken(visit, filter.visibility, next.join('.')),
+    kept,
+  });
 }
+
+export const exportLink = (path: string, kept: URLSearchParams, words: string): Content =>
+  html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">${words}</a></div>`;
+
+export const thereMayBeMore = html`<p>There may be more: the next page looks further.</p>`;
 
 /** Results of learners whom the person may not see are the same 404 as unknown ones. */
 export const resultOf = (visit: Visit): Promise<ResultDetail> =>
-  named(visit, 'assessment_id', async (tx, organisationId, id) =>
+  findOr404(visit, 'assessment_id', async (tx, organisationId, id) =>
     findResult(tx, organisationId, id, await visibilityOf(visit)),
   );
 
@@ -167,59 +170,59 @@ function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => st
 async function result(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
   const found = await resultOf(visit);
+  const { content, assessment_id: assessmentId } = found;
   const [history, sets, by] = await Promise.all([
-    historyOf(app.db, id, found.assessment_id),
+    historyOf(app.db, id, assessmentId),
     renderSets(app.db, id, [found.group_set_id]),
     actorNames(visit),
   ]);
   const groups = JSON.parse(sets.get(found.group_set_id)?.json ?? '[]') as { name: string; type: string }[];
-  const here = `${base}/results/${found.assessment_id}`;
-  const { content } = found;
+  const here = `${base}/results/${assessmentId}`;
   const learner =
     found.full_name === ''
       ? { Learner: 'Erased' }
       : {
           Learner: html`<a href="${base}/learners/${found.learner_id}">${name(found.full_name)}</a>`,
-          Reference: found.ref === null ? 'None' : html`<code>${found.ref}</code>`,
+          Reference: code(found.ref, 'None'),
           Groups: groups.map((one) => one.name).join('; ') || 'None',
         };
-  const ids = {
-    'Result’s id': html`<code>${found.assessment_id}</code>`,
-    'At platforms': traceLink(visit, found.assessment_id),
-  };
-  const past = html`<h2>History</h2>${historyPart(history ?? [], by, zone)}`;
+  const ids = { 'Result’s id': code(assessmentId), 'At platforms': traceLink(visit, assessmentId) };
+  const past = [html`<h2>History</h2>`, historyPart(history ?? [], by, zone)];
   const back = { to: `${base}/results`, label: 'Results' };
+  const deleted = html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>`;
   if (content === null)
-    return {
-      title: 'A result that was withdrawn',
-      back,
-      main: html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>${facts({ ...learner, ...ids })}${past}`,
-    };
+    return { title: 'A result that was withdrawn', back, main: [deleted, facts({ ...learner, ...ids }), past] };
   const flags = [
-    ...(content.needs_review ? [reviewWords(content.reviewed_at !== undefined)] : []),
-    ...(content.is_borderline ? [found.source === 'sitting' ? borderlineWords : importedBorderlineWords] : []),
+    content.needs_review && reviewWords(content.reviewed_at !== undefined),
+    content.is_borderline && (found.source === 'sitting' ? borderlineWords : importedBorderlineWords),
   ];
   return {
     title: 'A result',
     heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
     back,
-    main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts({
-      ...learner,
-      Assessed: moment(content.assessed_at_us, zone),
-      Placement: placementOf(content),
-      'Likely level, at 95 %': intervalWords(content.level_probabilities),
-      'Below Level 1': content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No',
-      'Recommended next level': content.recommended_next_level ?? 'None',
-      Framework: content.framework,
-      Source: sourceWords[found.source],
-      'Last change': moment(found.position, zone),
-      'A person looked at it': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
-      ...ids,
-    })}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+    main: [
+      flags.map((one) => one && html`<p class="note">${one}</p>`),
+      facts({
+        ...learner,
+        Assessed: moment(content.assessed_at_us, zone),
+        Placement: placementOf(content),
+        'Likely level, at 95 %': intervalWords(content.level_probabilities),
+        'Below Level 1': content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No',
+        'Recommended next level': content.recommended_next_level ?? 'None',
+        Framework: content.framework,
+        Source: sourceWords[found.source],
+        'Last change': moment(found.position, zone),
+        'A person looked at it': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
+        ...ids,
+      }),
+      html`<p><a href="${base}/review/${assessmentId}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>`,
       found.report_sha256 === null
         ? html`<p class="hint">It is made when it is first asked for.</p>`
-        : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
-    }${domainPart(content.domains)}${probabilityPart(content.level_probabilities)}${past}`,
+        : html`<p class="hint">SHA-256 ${code(found.report_sha256)}</p>`,
+      domainPart(content.domains),
+      probabilityPart(content.level_probabilities),
+      past,
+    ],
   };
 }
 
@@ -238,15 +241,11 @@ const probabilityPart = (probabilities: Record<string, number> | null): Content 
     'Of 100 %': ([, share]) => bar(share, 1),
   });
 
-/** The same PDF as in the API. The audit log records the download. */
 async function evidence(visit: Visit): Promise<Answer> {
   const { app, organisationId, change } = visit;
-  const found = await resultOf(visit);
-  if (found.content === null) throw new NoSuchPage();
-  const report = await readReport(app, organisationId, found.assessment_id);
+  const { content, assessment_id: id } = await resultOf(visit);
+  const report = content === null ? undefined : await readReport(app, organisationId, id);
   if (report === undefined) throw new NoSuchPage();
-  await change(async () => ({ result: null, resource: found.assessment_id }));
-  return {
-    file: { type: 'application/pdf', name: `evidence-${found.assessment_id}.pdf`, body: Buffer.from(report.pdf) },
-  };
+  await change(async () => true, id);
+  return { file: { type: 'application/pdf', name: `evidence-${id}.pdf`, body: Buffer.from(report.pdf) } };
 }

@@ -1,27 +1,23 @@
 import { amendAssessment, readAmendment } from '../../../records/results/amend.ts';
-import type { Amendment } from '../../../records/results/result-fields.ts';
-import { RecordRefused } from '../../../records/results/result-fields.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Amendment, RecordRefused } from '../../../records/results/result-fields.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableLines, isStorableText } from '../../../platform/validation/personal-data.ts';
-import type { Consequences } from '../../../governance/result-reviews/consequences.ts';
-import { countConsequences } from '../../../governance/result-reviews/consequences.ts';
-import type { Decision, Refusal } from '../../../governance/result-reviews/decide.ts';
+import { type Consequences, countConsequences } from '../../../governance/result-reviews/consequences.ts';
+import type { Refusal } from '../../../governance/result-reviews/decide.ts';
 import { confirmResult, openReview, refusals, withdrawReviewed } from '../../../governance/result-reviews/decide.ts';
 import { recordAgain } from '../../../governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../governance/result-reviews/replacement.ts';
-import { messagePage, count } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
+import { count } from '../kit/blocks.ts';
+import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import type { Looked } from './result.ts';
-import { decisionFields, lookAt, resultPage } from './result.ts';
+import { type ReviewedResult, decisionFields, resultPage, openResult } from './result.ts';
 import { levelWords } from './review.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, post, formRoutes } from '../kit/route.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { post, formRoutes, unlessRefused } from '../kit/route.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import { fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { formPage, messagePage } from '../kit/page.ts';
+import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
 /** The decisions of a reviewer on a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
@@ -34,19 +30,17 @@ export const reviewChangeRoutes: ConsoleRoute[] = [
 const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
 const answerFault = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
 
-function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): { decision: Decision; faults: Faults } {
+function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: boolean) {
   const { form: sent, userId: actor } = visit;
   const reason = sent.text('reason');
   const answer = sent.text('answer').replaceAll('\r\n', '\n');
-  const isAsked = waiting?.requested_at != null;
+  const isRequested = waiting?.requested_at != null;
   const faults = faultsIn({
     reason: (reason === '' ? needsReason : !isStorableText(reason, limits.reasonChars)) && reasonFault,
-    answer: isAsked && !isStorableLines(answer, limits.reviewTextChars) && answerFault,
+    answer: isRequested && !isStorableLines(answer, limits.reviewTextChars) && answerFault,
   });
-  return {
-    faults,
-    decision: { actor, reason: reason || null, answer: isAsked ? answer : null, version: sent.text('seen') },
-  };
+  const decision = { actor, reason: reason || null, answer: isRequested ? answer : null, version: sent.text('seen') };
+  return { faults, decision };
 }
 
 const refusalWords: Record<Refusal, [title: string, says: string]> = {
@@ -81,96 +75,111 @@ function refused({ base, params }: Visit, refusal: Refusal): Answer {
 }
 
 async function confirm(visit: Visit): Promise<Answer> {
-  const { base, organisationId, change } = visit;
-  const looked = await lookAt(visit);
-  const { decision, faults } = readDecision(visit, looked, false);
+  const { base, organisationId } = visit;
+  const { decision, faults, ...result } = await readReview(visit, false);
   if (isFaulty(faults)) return resultPage(visit, faults);
-  const id = looked.of.assessment_id;
-  const refusal = await change(async (work) =>
-    unlessRefused(await confirmResult(work, organisationId, id, decision), id),
-  );
-  return refusal === null ? { to: `${base}/review/${id}?did=confirmed` } : refused(visit, refusal);
+  const id = result.of.assessment_id;
+  const to = `${base}/review/${id}?did=confirmed`;
+  return decided(visit, id, (work) => confirmResult(work, organisationId, id, decision), to);
 }
 
-const consequencesOf = ({ app, organisationId }: Visit, { of }: Looked): Promise<Consequences> =>
+/** The result, and what was decided on it. */
+async function readReview(visit: Visit, needsReason: boolean) {
+  const result = await openResult(visit);
+  return { ...result, ...readDecision(visit, result, needsReason) };
+}
+
+type Decide = (work: UnitOfWork) => Promise<Refusal | null>;
+
+async function decided(visit: Visit, id: string, decide: Decide, to: string): Promise<Answer> {
+  const refusal = await visit.change(decide, (result) => result === null && id);
+  return refusal === null ? { to } : refused(visit, refusal);
+}
+
+const consequencesOf = ({ app, organisationId }: Visit, { of }: ReviewedResult): Promise<Consequences> =>
   countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
 const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content =>
   html`<p>1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.</p><p>${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.</p>`;
 
-const whose = ({ of, row, content }: Looked): Content =>
+const whose = ({ of, row, content }: ReviewedResult): Content =>
   html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
 
-const backTo = ({ base }: Visit, { of }: Looked) => ({ to: `${base}/review/${of.assessment_id}`, label: 'The result' });
+const backTo = ({ base }: Visit, { of: { assessment_id: id } }: ReviewedResult) => ({
+  to: `${base}/review/${id}`,
+  label: 'The result',
+});
 
 async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const f = fieldsOf(visit, faults);
-  const looked = await lookAt(visit);
-  const numbers = await consequencesOf(visit, looked);
-  const back = backTo(visit, looked);
-  const goes = numbers.others === 0 && !numbers.has_reference;
-  return {
+  const result = await openResult(visit);
+  const numbers = await consequencesOf(visit, result);
+  const isLast = numbers.others === 0 && !numbers.has_reference;
+  return formPage(visit, {
     title: 'Withdraw this result?',
-    back,
+    back: backTo(visit, result),
     faults,
-    main: html`${whose(looked)}${withdrawalWords(numbers)}<p>${
-      goes
-        ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
-        : `The learner stays, with ${count(numbers.others, 'other result')}.`
-    } A withdrawal can’t be undone.</p>${f.form('Withdraw the result', { danger: true, cancel: back.to }, decisionFields(f, looked, 'Why it is withdrawn', 'Kept in its history. No names.'))}`,
-  };
+    intro: [
+      whose(result),
+      withdrawalWords(numbers),
+      html`<p>${
+        isLast
+          ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
+          : `The learner stays, with ${count(numbers.others, 'other result')}.`
+      } A withdrawal can’t be undone.</p>`,
+    ],
+    button: 'Withdraw the result',
+    danger: true,
+    fields: (f) => decisionFields(f, result, 'Why it is withdrawn', 'Kept in its history. No names.'),
+  });
 }
 
 async function withdraw(visit: Visit): Promise<Answer> {
-  const { base, organisationId, change } = visit;
-  const looked = await lookAt(visit);
-  const { decision, faults } = readDecision(visit, looked, true);
+  const { base, organisationId } = visit;
+  const { decision, faults, of } = await readReview(visit, true);
   if (isFaulty(faults)) return withdrawPage(visit, faults);
-  const id = looked.of.assessment_id;
-  const given = { ...decision, reason: decision.reason! };
-  const refusal = await change(async (work) =>
-    unlessRefused(await withdrawReviewed(work, organisationId, id, given), id),
-  );
-  return refusal === null ? { to: `${base}/review?did=withdrawn` } : refused(visit, refusal);
+  const withReason = { ...decision, reason: decision.reason! };
+  const withdrawIt = (work: UnitOfWork) => withdrawReviewed(work, organisationId, of.assessment_id, withReason);
+  return decided(visit, of.assessment_id, withdrawIt, `${base}/review?did=withdrawn`);
 }
 
 async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const f = fieldsOf(visit, faults);
-  const looked = await lookAt(visit);
-  const numbers = await consequencesOf(visit, looked);
-  const back = backTo(visit, looked);
-  const { content } = looked;
+  const result = await openResult(visit);
+  const numbers = await consequencesOf(visit, result);
+  const { content } = result;
   const levels = [...placementsOf(content.subject).keys()].map((level) => ({ value: level, label: level }));
-  return {
+  return formPage(visit, {
     title: 'Change the placement?',
-    back,
+    back: backTo(visit, result),
     faults,
-    main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(numbers)}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${f.form(
-      'Change the placement',
-      { danger: true, cancel: back.to },
-      [
-        f.choose('level', 'Placement', levels, { initial: content.working_level ?? '' }),
-        decisionFields(f, looked, 'Why it is changed'),
-      ],
-    )}`,
-  };
+    intro: [
+      whose(result),
+      html`<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>`,
+      withdrawalWords(numbers),
+      html`<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>`,
+    ],
+    button: 'Change the placement',
+    danger: true,
+    fields: (f) => [
+      f.choose('level', 'Placement', levels, { initial: content.working_level ?? '' }),
+      decisionFields(f, result, 'Why it is changed'),
+    ],
+  });
 }
 
 async function place(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId, form: sent, change } = visit;
-  const looked = await lookAt(visit);
-  const { decision, faults } = readDecision(visit, looked, true);
-  const placement = placementsOf(looked.content.subject).get(sent.text('level'));
+  const { app, base, organisationId, form: sent } = visit;
+  const { decision, faults, of, content } = await readReview(visit, true);
+  const placement = placementsOf(content.subject).get(sent.text('level'));
   if (placement === undefined) faults.level = 'Choose a placement.';
   if (isFaulty(faults)) return placePage(visit, faults);
-  const given = { ...decision, reason: decision.reason! };
-  const made = await prepareReplacement(app, organisationId, looked.of.assessment_id, placement!, given.reason);
+  const withReason = { ...decision, reason: decision.reason! };
+  const made = await prepareReplacement(app, organisationId, of.assessment_id, placement!, withReason.reason);
   if (made === 'same')
     return placePage(visit, { level: 'It is at this level already: confirm it, or choose another one.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
-  const refusal = await change(async (work) => unlessRefused(await recordAgain(work, organisationId, made, given), id));
-  return refusal === null ? { to: `${base}/review/${id}?did=changed` } : refused(visit, refusal);
+  const to = `${base}/review/${id}?did=changed`;
+  return decided(visit, id, (work) => recordAgain(work, organisationId, made, withReason), to);
 }
 
 const yesNo = { yes: 'Yes', no: 'No' };
@@ -178,44 +187,45 @@ const yesNo = { yes: 'Yes', no: 'No' };
 /** The command line can also amend domains and probabilities. */
 async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
-  const f = fieldsOf(visit, faults);
-  const looked = await lookAt(visit);
-  const numbers = await consequencesOf(visit, looked);
-  const back = backTo(visit, looked);
-  const { content } = looked;
+  const result = await openResult(visit);
+  const numbers = await consequencesOf(visit, result);
+  const back = backTo(visit, result);
+  const { content } = result;
   const isSent = sent.text('seen') !== '';
   const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
-  return {
+  return formPage(visit, {
     title: 'Amend this result?',
     back,
     faults,
-    main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${f.form(
-      'Amend the result',
-      { danger: true, cancel: back.to },
-      [
-        f.text('framework', 'Framework', { value: value('framework', content.framework) }),
-        f.text('working_level', 'Working level', {
-          hint: 'A finer step within the level; empty where there is none.',
-          value: value('working_level', content.working_level ?? ''),
-        }),
-        f.text('recommended_next_level', 'Recommended next level', {
-          hint: 'Empty where there is none.',
-          value: value('recommended_next_level', content.recommended_next_level ?? ''),
-        }),
-        f.select('is_borderline', 'Close to a boundary', yesNo, {
-          value: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
-        }),
-        f.select('needs_review', 'Engines a level or more apart', yesNo, {
-          value: value('needs_review', content.needs_review ? 'yes' : 'no'),
-        }),
-        decisionFields(f, { ...looked, waiting: null }, 'Why it is amended'),
-      ],
-    )}`,
-  };
+    intro: [
+      whose(result),
+      html`<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>`,
+    ],
+    button: 'Amend the result',
+    danger: true,
+    fields: (f) => [
+      f.text('framework', 'Framework', { value: value('framework', content.framework) }),
+      f.text('working_level', 'Working level', {
+        hint: 'A finer step within the level; empty where there is none.',
+        value: value('working_level', content.working_level ?? ''),
+      }),
+      f.text('recommended_next_level', 'Recommended next level', {
+        hint: 'Empty where there is none.',
+        value: value('recommended_next_level', content.recommended_next_level ?? ''),
+      }),
+      f.select('is_borderline', 'Close to a boundary', yesNo, {
+        value: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
+      }),
+      f.select('needs_review', 'Engines a level or more apart', yesNo, {
+        value: value('needs_review', content.needs_review ? 'yes' : 'no'),
+      }),
+      decisionFields(f, { ...result, waiting: null }, 'Why it is amended'),
+    ],
+  });
 }
 
-function readFields({ form: sent }: Visit, { content }: Looked): Record<string, unknown> {
-  const given = {
+function readFields({ form: sent }: Visit, { content }: ReviewedResult): Record<string, unknown> {
+  const fields = {
     framework: sent.text('framework'),
     working_level: sent.text('working_level') || null,
     recommended_next_level: sent.text('recommended_next_level') || null,
@@ -223,15 +233,15 @@ function readFields({ form: sent }: Visit, { content }: Looked): Record<string, 
     needs_review: sent.text('needs_review') === 'yes',
   };
   return Object.fromEntries(
-    Object.entries(given).filter(([field, value]) => content[field as keyof typeof given] !== value),
+    Object.entries(fields).filter(([field, value]) => content[field as keyof typeof fields] !== value),
   );
 }
 
 async function amend(visit: Visit): Promise<Answer> {
-  const { base, organisationId, change } = visit;
-  const looked = await lookAt(visit);
-  const { decision, faults } = readDecision(visit, { ...looked, waiting: null }, true);
-  const fields = readFields(visit, looked);
+  const { base, organisationId } = visit;
+  const result = await openResult(visit);
+  const { decision, faults } = readDecision(visit, { ...result, waiting: null }, true);
+  const fields = readFields(visit, result);
   let amendment: Amendment = {};
   if (Object.keys(fields).length === 0) faults.framework = 'Nothing differs from what the result says now.';
   else
@@ -242,13 +252,13 @@ async function amend(visit: Visit): Promise<Answer> {
       for (const { field, expected } of error.faults) faults[field] = `Expected: ${expected}.`;
     }
   if (isFaulty(faults)) return amendPage(visit, faults);
-  const id = looked.of.assessment_id;
-  const refusal = await change(async (work) => {
+  const id = result.of.assessment_id;
+  const amendIt = async (work: UnitOfWork) => {
     // An amendment does not answer the learner's request. It only needs the version that the person saw.
     const found = await openReview(work, organisationId, id, { ...decision, answer: '' });
-    if (isRefusal(found)) return { result: found };
+    if (isRefusal(found)) return found;
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });
-    return { result: null, resource: id };
-  });
-  return refusal === null ? { to: `${base}/review/${id}?did=amended` } : refused(visit, refusal);
+    return null;
+  };
+  return decided(visit, id, amendIt, `${base}/review/${id}?did=amended`);
 }

@@ -1,40 +1,35 @@
-import { historyOf } from '../../../records/results/lists/history.ts';
-import type { FieldChange, HistoryEntry } from '../../../records/results/lists/history.ts';
-import type { Review } from '../../../records/results/results.ts';
-import { findLive, findReviews } from '../../../records/results/results.ts';
-import type { ResultContent } from '../../../records/results/body.ts';
-import { contentOf } from '../../../records/results/body.ts';
+import { plainText } from '../../../engine/item-bank/markup.ts';
+import type { Answer as Given } from '../../../engine/item-bank/mark.ts';
+import type { Field } from '../../../engine/item-bank/render-model.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { itemHtml } from '../../player/question/item.ts';
+import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
+import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/review.ts';
+import { facts, table, bar, day, empty, moment, notice, numeric, code } from '../kit/blocks.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
+import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
+import { deciderOf, levelWords, outcomeWords, whyWords, dueCell } from './review.ts';
+import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
+import { type Review, findLive, findReviews } from '../../../records/results/results.ts';
+import { type ResultContent, contentOf } from '../../../records/results/body.ts';
 import type { StoredAssessment } from '../../../records/results/store.ts';
-import type { Content } from '../../../platform/html/html.ts';
 import { suspendedWords } from '../../../records/evidence/wording.ts';
-import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { versionOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
-import type { VisibleResult } from '../../../governance/result-reviews/queue.ts';
-import { findVisibleResult } from '../../../governance/result-reviews/queue.ts';
-import { levelName, publishedLevels } from '../../../engine/scoring/levels.ts';
+import { type VisibleResult, findVisibleResult } from '../../../governance/result-reviews/queue.ts';
+import { levelName, publishedLevels, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import type { LevelRule } from '../../../engine/scoring/rules.ts';
 import type { ScoredResult } from '../../../engine/scoring/score.ts';
-import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
-import { reviewSitting, flagWords } from '../../../sittings/review.ts';
-import { bar, day, empty, facts, moment, notice, table, numeric } from '../kit/blocks.ts';
-import { hiddenField, fieldsOf } from '../kit/form.ts';
-import type { Faults, Fields } from '../kit/form.ts';
+import { type Faults, type Fields, hiddenField, fieldsOf } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { deciderOf } from './decider.ts';
-import { levelWords, outcomeWords, whyWords } from './review.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, named } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
+import { visibilityOf } from '../kit/reader.ts';
 
 /** How a result came about, and what reviewers decided before. */
 
 export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 
 /** A result that the person may see, with its reviews. */
-export type Looked = {
+export type ReviewedResult = {
   of: VisibleResult;
   row: StoredAssessment;
   content: ResultContent;
@@ -43,9 +38,9 @@ export type Looked = {
 };
 
 /** @throws NoSuchPage also if the person may not see the learner */
-export async function lookAt(visit: Visit): Promise<Looked> {
+export async function openResult(visit: Visit): Promise<ReviewedResult> {
   const visibility = await visibilityOf(visit);
-  return named(visit, 'assessment_id', async (tx, organisationId, id) => {
+  return findOr404(visit, 'assessment_id', async (tx, organisationId, id) => {
     const [of, row, reviews] = await Promise.all([
       findVisibleResult(tx, organisationId, id, visibility),
       findLive(tx, organisationId, id),
@@ -62,80 +57,95 @@ const clock = (ms: number | null): string =>
 const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
 /** The fields that every form of a decision has. */
-export const decisionFields = (f: Fields, looked: Looked, label: string, hint = notedHint): Content => [
-  hiddenField('seen', versionOf(looked.row, looked.reviews)),
+export const decisionFields = (
+  f: Fields,
+  { row, reviews, waiting }: ReviewedResult,
+  label: string,
+  hint = 'Kept in its history, and printed in its evidence. No names.',
+): Content => [
+  hiddenField('seen', versionOf(row, reviews)),
   f.text('reason', label, { hint }),
-  looked.waiting?.requested_at != null &&
+  waiting?.requested_at != null &&
     f.lines('answer', 'What the learner is told', {
       hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
     }),
 ];
 
-const notedHint = 'Kept in its history, and printed in its evidence. No names.';
-
 export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const looked = await lookAt(visit);
-  const { of, row, content, reviews, waiting } = looked;
-  const [whole, history, who] = await Promise.all([
+  const result = await openResult(visit);
+  const { of, row, content, reviews, waiting } = result;
+  const [scored, history, who] = await Promise.all([
     reviewSitting(app, id, of.assessment_id),
     historyOf(app.db, id, of.assessment_id),
     deciderOf(visit),
   ]);
   const here = `${base}/review/${of.assessment_id}`;
-  const nowMs = app.clock.nowMs();
   return {
     title: 'A result to look at',
     back: { to: `${base}/review`, label: 'Review' },
     faults,
-    main: html`<p>How the result came about, question by question, and what was decided on it.</p>${notice(query, {
-      confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
-      changed: 'The placement is changed. This is the result that took the place of the one before.',
-      amended: 'The result is amended.',
-    })}${facts({
-      Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
-      Reference: of.ref ?? 'None',
-      Subject: shortSubjectNames[content.subject],
-      Placement: levelWords(row),
-      Assessed: moment(row.assessed_at, zone),
-      Result: html`<code>${of.assessment_id}</code>`,
-      'Last looked at': content.reviewed_at === undefined ? null : moment(new Date(content.reviewed_at), zone),
-    })}${waiting && waitingPart(waiting, nowMs, zone)}${inviters.includes(role) && actions(visit, looked, here, faults)}${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
+    main: [
+      html`<p>How the result came about, question by question, and what was decided on it.</p>`,
+      notice(query, {
+        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+        changed: 'The placement is changed. This is the result that took the place of the one before.',
+        amended: 'The result is amended.',
+      }),
+      facts({
+        Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
+        Reference: of.ref ?? 'None',
+        Subject: shortSubjectNames[content.subject],
+        Placement: levelWords(row),
+        Assessed: moment(row.assessed_at, zone),
+        Result: code(of.assessment_id),
+        'Last looked at': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
+      }),
+      waiting && waitingPart(waiting, app.clock.nowMs(), zone),
+      inviters.includes(role) && actions(visit, result, here, faults),
+      scored === undefined ? importedPart(content) : sittingPart(scored, content, here, zone),
+      beforePart(reviews, history ?? [], who, zone),
+    ],
   };
 }
 
 function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: number, zone: string): Content {
-  return html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
-    requested_at && html`<li>${whyWords.request}</li>`
-  }</ul>${
-    requested_at &&
-    html`${facts({
-      Asked: moment(requested_at, zone),
-      'Answer due': html`${day(due_at!, zone)}${due_at!.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`,
-      'What the learner wrote': lines(request ?? ''),
-    })}<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`
-  }`;
+  return [
+    html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
+      requested_at && html`<li>${whyWords.request}</li>`
+    }</ul>`,
+    requested_at && [
+      facts({
+        Asked: moment(requested_at, zone),
+        'Answer due': dueCell({ due_at }, nowMs, zone),
+        'What the learner wrote': lines(request ?? ''),
+      }),
+      html`<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`,
+    ],
+  ];
 }
 
 const lines = (text: string): Content =>
-  text === ''
-    ? 'Nothing'
-    : html`${text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}<bdi>${line}</bdi>`)}`;
+  text === '' ? 'Nothing' : text.split('\n').map((line, i) => html`${i > 0 && html`<br>`}<bdi>${line}</bdi>`);
 
-function actions(visit: Visit, looked: Looked, here: string, faults: Faults): Content {
+function actions(visit: Visit, result: ReviewedResult, here: string, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
+  const isWaiting = result.waiting !== null;
   const hint = 'Kept with the result’s history, and printed in its evidence. No names.';
-  const fields = decisionFields(f, looked, 'Note (optional)', hint);
-  const confirm = looked.waiting && f.form('Confirm the result as it stands', { to: `${here}/confirm` }, fields);
-  return html`<h2>${looked.waiting === null ? 'Change it' : 'Decide'}</h2>${confirm}<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`;
+  const fields = decisionFields(f, result, 'Note (optional)', hint);
+  return [
+    html`<h2>${isWaiting ? 'Decide' : 'Change it'}</h2>`,
+    isWaiting && f.form('Confirm the result as it stands', { to: `${here}/confirm` }, fields),
+    html`<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`,
+  ];
 }
 
-function importedPart(content: ResultContent): Content {
-  return html`<h2>How it came about</h2>${empty('This result was made elsewhere and recorded here: its questions and answers are not held here.')}${domainTable(content)}${probabilityTable(content.level_probabilities)}`;
-}
-
-const placementWords = (subject: ResultContent['subject'], placement: ScoredResult['placement']) =>
-  publishedLevels(subject, placement).working_level;
+const importedPart = (content: ResultContent): Content => [
+  html`<h2>How it came about</h2>`,
+  empty('This result was made elsewhere and recorded here: its questions and answers are not held here.'),
+  domainTable(content),
+  probabilityTable(content.level_probabilities),
+];
 
 const basisWords: Record<ScoredResult['reconciliation']['basis'], string> = {
   equal: 'Both engines came to the same level, so that is the result.',
@@ -165,57 +175,72 @@ function sittingPart(
   here: string,
   zone: string,
 ): Content {
-  const { subject, irt, rules, reconciliation } = scored;
-  const signs = flagWords(review);
-  return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>(
-    'What each engine found',
+  return [
+    html`<h2>Two engines, side by side</h2>`,
+    enginesTable(scored),
+    html`<p>${basisWords[scored.reconciliation.basis]} ${decidingWords(scored)}</p>`,
+    table<LevelRule>(
+      'The rule engine, level by level: questions at the level and one level on either side',
+      scored.rules.levels,
+      {
+        Level: (rule) => levelName(rule.level),
+        Right: numeric((rule) => rule.bandRight),
+        Given: numeric((rule) => rule.bandItems),
+        Needed: numeric((rule) => rule.needed ?? ''),
+        Outcome: (rule) => ruleWords[rule.outcome],
+      },
+    ),
+    probabilityTable(content.level_probabilities),
+    domainTable(content),
+    html`<h2>How the sitting went</h2>`,
+    sittingFacts(review, zone),
+    table<ReviewedItem>('Answer by answer, in the order in which the questions came', review.items, {
+      Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
+      Skill: (item) => item.skill,
+      Answer: (item) => answerWords[item.outcome],
+      Time: numeric((item) => clock(item.working_ms)),
+      Pauses: numeric((item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`)),
+    }),
+  ];
+}
+
+function enginesTable({ subject, irt, rules, reconciliation: { placement, apart } }: ScoredResult): Content {
+  const inWords = (found: ScoredResult['placement']) => publishedLevels(subject, found).working_level;
+  const rows: [engine: string, placement: string, from: string][] = [
     [
-      [
-        'IRT engine',
-        placementWords(subject, irt.placement),
-        `Ability ${figure(irt.theta)}, 95 % interval ${figure(irt.ci.low)} to ${figure(irt.ci.high)}`,
-      ],
-      [
-        'Rule engine',
-        rules.placement === null ? 'Not judged' : placementWords(subject, rules.placement),
-        'Right answers around each level, against the number needed',
-      ],
-      [
-        'Together',
-        placementWords(subject, reconciliation.placement),
-        reconciliation.apart === 0
-          ? 'No full level apart'
-          : `${reconciliation.apart} full ${reconciliation.apart === 1 ? 'level' : 'levels'} apart`,
-      ],
+      'IRT engine',
+      inWords(irt.placement),
+      `Ability ${figure(irt.theta)}, 95 % interval ${figure(irt.ci.low)} to ${figure(irt.ci.high)}`,
     ],
-    { Engine: ([one]) => one, Placement: ([, one]) => one, From: ([, , one]) => one },
-  )}<p>${basisWords[reconciliation.basis]} ${decidingWords(scored)}</p>${table<LevelRule>(
-    'The rule engine, level by level: questions at the level and one level on either side',
-    rules.levels,
-    {
-      Level: (rule) => levelName(rule.level),
-      Right: numeric((rule) => rule.bandRight),
-      Given: numeric((rule) => rule.bandItems),
-      Needed: numeric((rule) => rule.needed ?? ''),
-      Outcome: (rule) => ruleWords[rule.outcome],
-    },
-  )}${probabilityTable(content.level_probabilities)}${domainTable(content)}<h2>How the sitting went</h2>${facts({
+    [
+      'Rule engine',
+      rules.placement === null ? 'Not judged' : inWords(rules.placement),
+      'Right answers around each level, against the number needed',
+    ],
+    [
+      'Together',
+      inWords(placement),
+      apart === 0 ? 'No full level apart' : `${apart} full ${apart === 1 ? 'level' : 'levels'} apart`,
+    ],
+  ];
+  return table('What each engine found', rows, {
+    Engine: ([engine]) => engine,
+    Placement: ([, found]) => found,
+    From: ([, , from]) => from,
+  });
+}
+
+function sittingFacts(review: SittingReview, zone: string): Content {
+  const { pauses } = review;
+  const flags = flagWords(review);
+  return facts({
     Began: moment(review.started_at, zone),
     Ended: moment(review.finished_at, zone),
     'Working time': `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`,
-    Pauses:
-      review.pauses === null
-        ? 'Not measured'
-        : `${review.pauses.count}, ${clock(1000 * review.pauses.seconds)} together`,
+    Pauses: pauses === null ? 'Not measured' : `${pauses.count}, ${clock(1000 * pauses.seconds)} together`,
     'Service suspended': review.suspended === null ? null : suspendedWords(review.suspended),
-    'Signs to look at': signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`,
-  })}${table<ReviewedItem>('Answer by answer, in the order in which the questions came', review.items, {
-    Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
-    Skill: (item) => item.skill,
-    Answer: (item) => answerWords[item.outcome],
-    Time: numeric((item) => clock(item.working_ms)),
-    Pauses: numeric((item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`)),
-  })}`;
+    'Signs to look at': flags.length === 0 ? 'None' : html`<ul>${flags.map((one) => html`<li>${one}</li>`)}</ul>`,
+  });
 }
 
 export const answerWords: Record<ReviewedItem['outcome'], string> = {
@@ -255,21 +280,64 @@ function beforePart(
   zone: string,
 ): Content {
   const decided = reviews.filter((one) => one.decided_at !== null).toReversed();
-  return html`<h2>What was decided before</h2>${
-    decided.length === 0
-      ? html`<p>Nobody has decided on it.</p>`
-      : table<Review>('Decisions, the latest first', decided, {
-          When: (one) => moment(one.decided_at!, zone),
-          Decision: (one) => outcomeWords[one.outcome!],
-          By: (one) => who(one.decided_by!),
-          'The learner asked': (one) =>
-            one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
-          'The learner was told': (one) => (one.answer === null ? '' : lines(one.answer)),
-        })
-  }${table<HistoryEntry>({ caption: 'Every change, the oldest first', none: null }, history, {
-    When: (one) => moment(new Date(one.at), zone),
-    By: (one) => who(one.actor),
-    Why: (one) => one.reason,
-    What: (one) => one.changes.map(changeText).join('; '),
-  })}`;
+  return [
+    html`<h2>What was decided before</h2>`,
+    decided.length === 0 && html`<p>Nobody has decided on it.</p>`,
+    table<Review>({ caption: 'Decisions, the latest first', none: null }, decided, {
+      When: (one) => moment(one.decided_at, zone),
+      Decision: (one) => outcomeWords[one.outcome!],
+      By: (one) => who(one.decided_by!),
+      'The learner asked': (one) =>
+        one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
+      'The learner was told': (one) => one.answer !== null && lines(one.answer),
+    }),
+    table<HistoryEntry>({ caption: 'Every change, the oldest first', none: null }, history, {
+      When: (one) => moment(new Date(one.at), zone),
+      By: (one) => who(one.actor),
+      Why: (one) => one.reason,
+      What: (one) => one.changes.map(changeText).join('; '),
+    }),
+  ];
+}
+
+export const reviewQuestionRoutes: ConsoleRoute[] = [
+  get('/review/{assessment_id}/questions/{position}', learnerReaders, question),
+];
+
+function valueWords(field: Field, answer: Given | null): string {
+  const value = answer !== null && Object.hasOwn(answer, field.name) ? answer[field.name]! : [];
+  const values = ([value].flat() as string[]).filter((one) => one !== '');
+  const labels = values.map((one) => field.options.find((option) => option.value === one)?.text ?? one);
+  return labels.length === 0 ? 'Nothing' : labels.join('; ');
+}
+
+const seconds = (ms: number | null): string => (ms === null ? 'Not measured' : `${Math.round(ms / 1000)} seconds`);
+
+async function question(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId, params } = visit;
+  const { of } = await openResult(visit);
+  const position = /^[1-9]\d{0,2}$/.test(params.position!) ? Number(params.position) : 0;
+  const found = await reviewQuestion(app, organisationId, of.assessment_id, position);
+  if (found === undefined) throw new NoSuchPage();
+  const here = `${base}/review/${of.assessment_id}`;
+  const neighbour = (n: number, label: string) =>
+    n >= 1 && n <= found.of && html`<li><a href="${here}/questions/${n}">${label}</a></li>`;
+  return {
+    title: `Question ${position} of ${found.of}`,
+    back: { to: here, label: 'The result' },
+    main: [
+      html`<p>The question as it was shown, with what was filled in.</p>`,
+      facts({
+        Answer: answerWords[found.outcome],
+        'Working time': seconds(found.working_ms),
+        Pauses: found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`,
+      }),
+      table<Field>('What was filled in', found.model.fields, {
+        Field: (field) => plainText(field.label),
+        'Filled in': (field) => html`<bdi>${valueWords(field, found.given)}</bdi>`,
+        'Right, for example': (field) => valueWords(field, found.right),
+      }),
+      html`<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
+    ],
+  };
 }

@@ -1,21 +1,24 @@
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { contentOf } from '../../../records/results/body.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Counts, Filter, PageToken, Waiting, Why } from '../../../governance/result-reviews/queue.ts';
+import type {
+  Counts,
+  Filter,
+  PageToken,
+  Waiting,
+  Why,
+  DecidedReview,
+} from '../../../governance/result-reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../../../governance/result-reviews/queue.ts';
-import type { DecidedReview } from '../../../governance/result-reviews/queue.ts';
-import { subjects } from '../../../engine/scoring/levels.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, filters, moment, notice, pager, table, pageOf } from '../kit/blocks.ts';
-import { filtersOf, any } from '../kit/form.ts';
+import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
+import { day, moment, notice, readToken, readPage } from '../kit/blocks.ts';
+import { any, Fields } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { deciderOf } from './decider.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { visibilityOf } from '../kit/visibility.ts';
-import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { get } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
+import { visibilityOf, actorNames } from '../kit/reader.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { listPage } from '../kit/page.ts';
 
 /** The queue of reviews: results with a flag, and learners who ask for a review. */
 
@@ -55,23 +58,21 @@ function readFilter(query: URLSearchParams): Filter & { state: keyof typeof stat
 }
 
 /** A page token: `RANK.MILLISECONDS.ID`. */
-function readPlace(text: string | null): PageToken | null {
-  const [, rank, ms, assessmentId] = /^([0-9])\.(\d{1,13})\.([0-9a-f-]{36})$/.exec(text ?? '') ?? [];
-  if (assessmentId === undefined || !isUuid(assessmentId)) return null;
-  const openedAt = new Date(Number(ms));
-  return Number.isNaN(openedAt.getTime()) ? null : { rank: Number(rank), openedAt, assessmentId };
+function readPlace(query: URLSearchParams): PageToken | null {
+  const [rank, ms, assessmentId] = readToken(query.get('after'), 'int4', 'ms', 'uuid') ?? [];
+  return assessmentId === undefined ? null : { rank: Number(rank), openedAt: new Date(Number(ms)), assessmentId };
 }
 
-const placeText = (rank: number, at: Date, id: string) => `${rank}.${at.getTime()}.${id}`;
+const tokenOf = (rank: number, at: Date, id: string) => `${rank}.${at.getTime()}.${id}`;
 
 export function levelWords({ body, assessed_at }: { body: string; assessed_at: number }): string {
   const { working_level, rqf_level } = contentOf(body, assessed_at);
   return working_level ?? rqf_level ?? 'Not placed';
 }
 
-function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone: string): Content {
-  if (due_at === null) return '';
-  return html`${day(due_at, zone)}${due_at.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`;
+export function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone: string): Content {
+  const isLate = due_at !== null && due_at.getTime() < nowMs;
+  return due_at && html`${day(due_at, zone)}${isLate && html` <strong class="late">overdue</strong>`}`;
 }
 
 /** Requests of learners have a legal deadline, so they are shown above the list. */
@@ -88,92 +89,92 @@ async function queue(visit: Visit): Promise<Answer> {
   const filter = readFilter(query);
   const visibility = await visibilityOf(visit);
   const now = new Date(app.clock.nowMs());
-  const max = limits.maxCounted;
   if (filter.state === 'decided') return decidedPage(visit, visibility);
-  const [counts, found] = await Promise.all([
-    countWaiting(app.db, id, { visibility, max: max + 1, now }),
-    findWaiting(app.db, id, filter, {
-      visibility,
-      after: readPlace(query.get('after')),
-      limit: limits.consoleRows + 1,
-    }),
+  const [counts, { rows, last }] = await Promise.all([
+    countWaiting(app.db, id, { visibility, max: limits.maxCounted + 1, now }),
+    readPage((limit) => findWaiting(app.db, id, filter, { visibility, after: readPlace(query), limit })),
   ]);
-  const { rows, last } = pageOf(found);
-  const place =
-    last &&
-    (filter.asked
-      ? placeText(0, last.due_at!, last.assessment_id)
-      : placeText(last.rank, last.opened_at, last.assessment_id));
   const isFiltered = filter.why !== null || filter.subject !== null || filter.asked || query.has('after');
-  return {
+  const nothing = visibility === null ? 'Nothing waits for anybody.' : 'Nothing of the learners in your teams waits.';
+  return listPage(visit, {
     title: 'Review',
-    main: html`<p>Results that a person should look at before they are relied on: confirm each, or change its placement.</p>${notice(
-      query,
-      {
+    intro: [
+      html`<p>Results that a person should look at before they are relied on: confirm each, or change its placement.</p>`,
+      notice(query, {
         confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
         changed:
           'The placement is changed: the result before is withdrawn, and the new one is recorded. Platforms get both at their next poll.',
         withdrawn: 'The result is withdrawn.',
         amended: 'The result is amended.',
-      },
-    )}${!filter.asked && asking(counts, base)}${filterForm(visit, counts)}${table<Waiting>(
-      {
-        caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
-        none: isFiltered
-          ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.`
-          : visibility === null
-            ? 'Nothing waits for anybody.'
-            : 'Nothing of the learners in your teams waits.',
-      },
-      rows,
-      {
-        Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
-        Reference: (row) => row.ref,
-        Subject: (row) => shortSubjectNames[row.subject],
-        Placement: levelWords,
-        Assessed: (row) => day(row.assessed_at, zone),
-        Why: reasonsOf,
-        'Answer due': (row) => dueCell(row, now.getTime(), zone),
-      },
-    )}${pager(visit, place)}`,
-  };
+      }),
+      !filter.asked && asking(counts, base),
+    ],
+    filters: (q) => filterFields(q, counts),
+    caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
+    none: isFiltered ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.` : nothing,
+    rows,
+    columns: {
+      Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
+      Reference: (row) => row.ref,
+      Subject: (row) => shortSubjectNames[row.subject],
+      Placement: levelWords,
+      Assessed: (row) => day(row.assessed_at, zone),
+      Why: reasonsOf,
+      'Answer due': (row) => dueCell(row, now.getTime(), zone),
+    },
+    next:
+      last &&
+      (filter.asked
+        ? tokenOf(0, last.due_at!, last.assessment_id)
+        : tokenOf(last.rank, last.opened_at, last.assessment_id)),
+  });
 }
 
-function filterForm(visit: Visit, counts: Counts | null): Content {
-  const q = filtersOf(visit);
+function filterFields(q: Fields, counts: Counts | null): Content {
   const why = (Object.keys(ranks) as Why[]).map((one) => {
     const counted = counts === null ? '' : ` (${upTo(counts[one], limits.maxCounted)})`;
     return [one, whyWords[one] + counted];
   });
-  return filters(visit.path, [
+  return [
     q.select('state', 'Show', states),
     q.select('why', 'First reason', any(Object.fromEntries(why))),
     q.select('subject', 'Subject', any(shortSubjectNames)),
-  ]);
+  ];
 }
 
-async function decidedPage(visit: Visit, visibility: Awaited<ReturnType<typeof visibilityOf>>): Promise<Answer> {
+async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer> {
   const { app, organisationId: id, zone, path, query } = visit;
-  const place = readPlace(query.get('after'));
-  const before = place === null ? null : { at: place.openedAt, assessmentId: place.assessmentId };
-  const [found, who] = await Promise.all([
-    findDecided(app.db, id, { visibility, before, limit: limits.consoleRows + 1 }),
+  const place = readPlace(query);
+  const before = place && { at: place.openedAt, assessmentId: place.assessmentId };
+  const [{ rows, last }, who] = await Promise.all([
+    readPage((limit) => findDecided(app.db, id, { visibility, before, limit })),
     deciderOf(visit),
   ]);
-  const { rows, last } = pageOf(found);
-  return {
+  return listPage(visit, {
     title: 'Review',
-    main: html`<p>What was decided on results that somebody looked at.</p>${filterForm(visit, null)}${table<DecidedReview>(
-      { caption: 'The latest decision first', none: 'Nothing was decided yet.' },
-      rows,
-      {
-        Learner: (row) =>
-          row.live ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>` : name(row.full_name),
-        Subject: (row) => shortSubjectNames[row.subject],
-        Decision: (row) => outcomeWords[row.outcome],
-        When: (row) => moment(row.decided_at, zone),
-        By: (row) => who(row.decided_by),
-      },
-    )}${pager(visit, last && placeText(0, last.decided_at, last.assessment_id))}`,
+    intro: html`<p>What was decided on results that somebody looked at.</p>`,
+    filters: (q) => filterFields(q, null),
+    caption: 'The latest decision first',
+    none: 'Nothing was decided yet.',
+    rows,
+    columns: {
+      Learner: (row) =>
+        row.live ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>` : name(row.full_name),
+      Subject: (row) => shortSubjectNames[row.subject],
+      Decision: (row) => outcomeWords[row.outcome],
+      When: (row) => moment(row.decided_at, zone),
+      By: (row) => who(row.decided_by),
+    },
+    next: last && tokenOf(0, last.decided_at, last.assessment_id),
+  });
+}
+
+/** Reviewers by name for people who manage people, otherwise by what they are. */
+export async function deciderOf(visit: Visit): Promise<(actor: string) => string> {
+  const by = await actorNames(visit);
+  return (actor) => {
+    if (actor === visit.userId) return 'You';
+    if (by(actor) !== actor) return by(actor);
+    return actor === 'operator' || actor === 'service' ? 'Whoever runs the service' : 'A colleague';
   };
 }

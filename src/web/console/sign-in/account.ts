@@ -1,6 +1,5 @@
 import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { html } from '../../../platform/html/html.ts';
-import { limits } from '../../../platform/config/limits.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { changePassword, findAccounts, saltOf } from '../../../organisations/users/accounts.ts';
 import { hashPassword, passwordFault } from '../../../organisations/users/password.ts';
 import { needsSecondFactor } from '../../../organisations/users/roles.ts';
@@ -15,20 +14,22 @@ import {
   renewSession,
 } from '../../../organisations/users/sessions.ts';
 import { totpAddress } from '../../../organisations/users/totp.ts';
-import { facts, moment, notice, table } from '../kit/blocks.ts';
-import { safeAddress } from '../kit/browser.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
+import { facts, moment, notice, table, code } from '../kit/blocks.ts';
+import { safeAddress, wantedPage } from '../kit/browser.ts';
+import { type Faults, buttonForm, hiddenField, newPasswordField } from '../kit/form.ts';
 import { consoleName, name } from '../kit/frame.ts';
 import { qrCode } from '../kit/qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from '../kit/route.ts';
 import { actAlone, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
 import { auditOwn, passwordFaultOf } from './sign-in.ts';
-import type { Content } from '../../../platform/html/html.ts';
+import { formPage } from '../kit/page.ts';
 
 export const accountRoutes: ConsoleRoute[] = [
   get('/console/account', 'person', account),
-  ...formRoutes('/console/account/password', 'person', passwordPage, setPassword, { own: true, proof: true }),
+  ...formRoutes('/console/account/password', 'person', (one) => passwordPage(one), setPassword, {
+    own: true,
+    proof: true,
+  }),
   ...formRoutes('/console/account/second-factor', 'person', showSecondFactor, turnOn, { own: true, proof: true }),
   post('/console/account/sessions/end-others', 'person', endOthers, { own: true }),
   post('/console/account/sessions/{session_id}/end', 'person', endOne, { own: true }),
@@ -38,43 +39,51 @@ const zoneOf = ({ session }: PersonVisit) => session.memberships[0]?.time_zone ?
 
 async function account(visit: PersonVisit): Promise<Answer> {
   const { app, session, query } = visit;
+  const title = 'Your account';
+  const person = { Name: name(session.full_name), 'E-mail address': session.email };
   if (session.sso_organisation_id !== null)
     return {
-      title: 'Your account',
-      main: html`${facts({
-        Name: name(session.full_name),
-        'E-mail address': session.email,
-      })}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
+      title,
+      main: [
+        facts(person),
+        html`<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
+      ],
     };
   const providers = await withProviders(visit);
   const sessions = await listSessions(app.db, session.user_id, app.clock.nowMs());
   const zone = zoneOf(visit);
   const isThis = (one: ListedSession) => one.session_id === session.session_id;
+  const hasFactor = session.has_second_factor;
   return {
-    title: 'Your account',
-    main: html`${notice(query, {
-      password: 'The password is changed. Other sessions of yours have ended.',
-      'second-factor': 'The second factor is on.',
-      connected: 'From now on you can sign in at your organisation’s provider, too.',
-      ended: 'The session has ended.',
-    })}${facts([
-      ['Name', name(session.full_name)],
-      ['E-mail address', session.email],
-      ['Password', html`<a href="/console/account/password">Change the password</a>`],
-      [
-        'Second factor',
-        html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
-      ],
-      ...providers.map((one): [string, Content] => [
-        'Single sign-on',
-        html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+    title,
+    main: [
+      notice(query, {
+        password: 'The password is changed. Other sessions of yours have ended.',
+        'second-factor': 'The second factor is on.',
+        connected: 'From now on you can sign in at your organisation’s provider, too.',
+        ended: 'The session has ended.',
+      }),
+      facts([
+        ...Object.entries(person),
+        ['Password', html`<a href="/console/account/password">Change the password</a>`],
+        [
+          'Second factor',
+          html`${hasFactor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${hasFactor ? 'Set it up anew' : 'Set it up'}</a>`,
+        ],
+        ...providers.map((one): [string, Content] => [
+          'Single sign-on',
+          html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+        ]),
       ]),
-    ])}<h2>Where you are signed in</h2>${table<ListedSession>('Your sessions', sessions, {
-      Browser: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
-      'Signed in': (one) => moment(one.created_at, zone),
-      'Last used': (one) => moment(one.last_seen_at, zone),
-      End: (one) => buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
-    })}${sessions.length > 1 && buttonForm('/console/account/sessions/end-others', 'End all others')}`,
+      html`<h2>Where you are signed in</h2>`,
+      table<ListedSession>('Your sessions', sessions, {
+        Browser: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
+        'Signed in': (one) => moment(one.created_at, zone),
+        'Last used': (one) => moment(one.last_seen_at, zone),
+        End: (one) => buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
+      }),
+      sessions.length > 1 && buttonForm('/console/account/sessions/end-others', 'End all others'),
+    ],
   };
 }
 
@@ -107,31 +116,23 @@ async function endOthers(visit: PersonVisit): Promise<Answer> {
   return { to: '/console/account?did=ended' };
 }
 
-function passwordPage(visit: PersonVisit, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  return {
+const passwordPage = (visit: PersonVisit, faults: Faults = {}): Answer =>
+  formPage(visit, {
     title: 'Change the password',
     back: { to: '/console/account', label: 'Your account' },
     faults,
-    main: f.form('Change the password', { cancel: '/console/account' }, [
+    button: 'Change the password',
+    fields: (f) => [
       f.text('present', 'Present password', { type: 'password', autocomplete: 'current-password' }),
-      f.text('password', 'New password', {
-        hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
-        type: 'password',
-        autocomplete: 'new-password',
-      }),
-    ]),
-  };
-}
+      newPasswordField(f, 'New password'),
+    ],
+  });
 
 async function setPassword(visit: PersonVisit): Promise<Answer> {
   const { app, session, form: sent } = visit;
   const password = sent.raw('password');
-  const wrong = passwordFault(password, [
-    session.email,
-    session.full_name,
-    ...session.memberships.map((one) => one.name),
-  ]);
+  const names = session.memberships.map((one) => one.name);
+  const wrong = passwordFault(password, [session.email, session.full_name, ...names]);
   if (wrong !== null) return passwordPage(visit, { password: `The password ${wrong}.` });
   const refused = await passwordFaultOf(visit, 'present');
   if (refused !== null) return passwordPage(visit, { present: refused.fault });
@@ -148,21 +149,23 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
 
 function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {}): Answer {
   const { session } = visit;
-  const f = fieldsOf(visit, faults);
   const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
-  const to = safeAddress(visit.form.raw('to') || (visit.query.get('to') ?? ''), visit.app.settings.baseUrl);
-  return {
+  const picture = qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key');
+  return formPage(visit, {
     title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
     faults,
-    main: html`${isNeeded && !session.has_second_factor && html`<p>Your role reaches keys or people, so a password alone is not enough.</p>`}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${f.form(
-      'Turn it on',
-      {},
-      [
-        hiddenField('to', to),
-        f.text('code', 'Code', { inputmode: 'numeric', autocomplete: 'one-time-code', width: 20, value: '' }),
-      ],
-    )}`,
-  };
+    intro: [
+      isNeeded &&
+        !session.has_second_factor &&
+        html`<p>Your role reaches keys or people, so a password alone is not enough.</p>`,
+      html`<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${picture}<p>${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p></div></li><li>Enter the six digits that the app shows.</li></ol>`,
+    ],
+    button: 'Turn it on',
+    fields: (f) => [
+      hiddenField('to', wantedPage(visit)),
+      f.text('code', 'Code', { inputmode: 'numeric', autocomplete: 'one-time-code', width: 20, value: '' }),
+    ],
+  });
 }
 
 /** The secret is kept with the session, so that a reload shows the same QR code. */
@@ -193,10 +196,9 @@ async function turnOn(visit: PersonVisit): Promise<Answer> {
     const secret = pendingSecret(app.keyring, session.user_id, pending);
     return secondFactorPage(visit, secret, { code: 'The code is not right. Enter the one that the app shows now.' });
   }
-  const to = safeAddress(sent.raw('to'), app.settings.baseUrl);
   return {
     title: 'Keep your recovery codes',
-    main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((code) => html`<li><code>${code}</code></li>`)}</ul><div class="actions"><a class="button" href="${to}">I have kept them</a></div>`,
+    main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((one) => html`<li>${code(one)}</li>`)}</ul><div class="actions"><a class="button" href="${safeAddress(sent.raw('to'), app.settings.baseUrl)}">I have kept them</a></div>`,
     token: done.token,
   };
 }

@@ -30,10 +30,7 @@ export class StaleProof extends ProviderFailed {
   readonly code = 'stale_proof';
 }
 
-/**
- * An organisation chooses the provider's URL, so the rules of webhook URLs hold for it. Redirects are not followed, and
- * time and size are limited.
- */
+/** An organisation chooses this URL, so the rules of webhook URLs hold, and time and size are limited. */
 function boundedFetch(app: App): OpenId.CustomFetch {
   const allowNetworks = app.settings.webhookAllowNetworks;
   return async (url, options) => {
@@ -82,11 +79,8 @@ function configurationOf(app: App, provider: Provider): Promise<OpenId.Configura
   const known = kept.get(key);
   const agedMs = app.clock.nowMs() - (known?.sinceMs ?? 0);
   if (known !== undefined && agedMs >= 0 && agedMs < known.forMs) return known.configuration;
-  const asked: Kept = {
-    configuration: discover(app, provider),
-    sinceMs: app.clock.nowMs(),
-    forMs: limits.providerKeptMs,
-  };
+  const sinceMs = app.clock.nowMs();
+  const asked: Kept = { configuration: discover(app, provider), sinceMs, forMs: limits.providerKeptMs };
   asked.configuration.catch(() => {
     asked.sinceMs = app.clock.nowMs();
     asked.forMs = limits.providerFailedMs;
@@ -108,9 +102,7 @@ async function discover(app: App, provider: Provider): Promise<OpenId.Configurat
   );
 }
 
-/**
- * Any failure becomes ProviderFailed. The provider's text stays in this process, because it may contain personal data.
- */
+/** Any failure becomes ProviderFailed, whose text is safe: the provider's own may contain personal data. */
 async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -145,10 +137,7 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
 /** Error codes for an unknown client or a wrong secret (RFC 6749, 5.2). */
 const unknownClient = ['invalid_client', 'unauthorized_client'];
 
-/**
- * Tries the settings without a person: discovers the provider, and exchanges an invented code. A provider checks the
- * client before the code. @returns the wrong setting, or null
- */
+/** Tries the settings with an invented code: a provider checks the client first. @returns the wrong setting, or null */
 export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
   const oidc = await openId();
   try {
@@ -169,17 +158,8 @@ export async function tryProvider(app: App, provider: Provider): Promise<'issuer
 /** The maximum age of the password for a fresh proof. */
 const freshMs = 120_000;
 
-/**
- * Exchanges the code of a person who returns. @param fresh the provider must have had the password just now @throws
- * ProviderFailed
- */
-export function comeBack(
-  app: App,
-  provider: Provider,
-  journey: Journey,
-  query: URLSearchParams,
-  fresh: boolean,
-): Promise<Somebody> {
+/** @param fresh the provider must have had the password just now @throws ProviderFailed */
+export function comeBack(app: App, provider: Provider, journey: Journey, query: URLSearchParams, fresh: boolean) {
   return orFailed(app, 'sso.failed', async () => {
     const configuration = await configurationOf(app, provider);
     const here = new URL(callbackOf(app.settings.baseUrl));

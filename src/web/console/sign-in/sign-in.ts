@@ -1,37 +1,28 @@
-import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { type Markup, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isPlainText } from '../../../platform/validation/personal-data.ts';
-import type { Account } from '../../../organisations/users/accounts.ts';
-import { findAccounts, lockAccount, plainEmail } from '../../../organisations/users/accounts.ts';
+import { type Account, findAccounts, lockAccount, plainEmail } from '../../../organisations/users/accounts.ts';
 import { matching } from '../../../organisations/users/password.ts';
 import { useSecondFactor } from '../../../organisations/users/second-factor.ts';
-import type { Membership } from '../../../organisations/users/sessions.ts';
-import { endSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
+import { type Membership, endSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
 import { listMemberships } from '../../../organisations/users/members.ts';
-import type { Subject } from '../../../organisations/users/throttle.ts';
-import { countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
+import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { notice } from '../kit/blocks.ts';
-import { safeAddress } from '../kit/browser.ts';
-import type { Faults, Fields } from '../kit/form.ts';
-import { hiddenField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { wantedPage } from '../kit/browser.ts';
+import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
 import { auditAct, formRoutes, post } from '../kit/route.ts';
+import { formPage } from '../kit/page.ts';
 
 export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
   ...formRoutes('/console/sign-in/code', 'anyone', showCode, enterCode),
   post('/console/sign-out', 'person', signOut),
-  ...formRoutes('/console/confirm', 'person', confirmPage, confirm),
+  ...formRoutes('/console/confirm', 'person', proofPage, confirm),
 ];
 
-/** The page to go to after sign-in, from the query or the form. */
-function wanted({ query, form: sent, app }: OpenVisit): string {
-  return safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);
-}
-
-const onTo = (to: string) => hiddenField('to', to);
+const wantedField = (visit: OpenVisit): Markup => hiddenField('to', wantedPage(visit));
 
 export function waitFault(seconds: number): string {
   const minutes = Math.ceil(seconds / 60);
@@ -39,40 +30,36 @@ export function waitFault(seconds: number): string {
 }
 
 function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Answer {
-  const f = fieldsOf(visit, faults);
-  return {
+  const choices = organisations.map((one) => ({ value: one.public_id, label: one.name }));
+  return formPage(visit, {
     title: 'Sign in',
     faults,
-    main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${f.form(
-      'Sign in',
-      {},
-      [
-        onTo(wanted(visit)),
-        f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
-        organisations.length > 0 &&
-          f.choose(
-            'account',
-            'Organisation',
-            organisations.map((one) => ({ value: one.public_id, label: one.name })),
-            { hint: 'You use this address and password in more than one place.', value: '' },
-          ),
-        f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
-      ],
-    )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
-  };
+    intro: notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' }),
+    button: 'Sign in',
+    fields: (f) => [
+      wantedField(visit),
+      f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
+      choices.length > 0 &&
+        f.choose('account', 'Organisation', choices, {
+          hint: 'You use this address and password in more than one place.',
+          value: '',
+        }),
+      passwordField(f),
+    ],
+    also: html`<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
+  });
 }
 
+const passwordField = (f: Fields) =>
+  f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' });
+
 async function showSignIn(visit: OpenVisit): Promise<Answer> {
-  if (visit.session?.stage === 'full') return { to: wanted(visit) };
-  return signInPage(visit);
+  return visit.session?.stage === 'full' ? { to: wantedPage(visit) } : signInPage(visit);
 }
 
 const wrong = 'The e-mail address or the password is not right.';
 
-/**
- * An unknown email address takes as long as a wrong password and gets the same answer. Attempts are counted first, so
- * parallel ones do not exceed the limit.
- */
+/** Unknown addresses get the same answer in the same time. Attempts are counted first: parallel ones count too. */
 async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;
   const email = plainEmail(sent.text('email'));
@@ -89,21 +76,12 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
   const accounts = await findAccounts(app.db, email);
-  const right = await matching(
-    password.slice(0, 2000),
-    accounts.map((account) => account.password),
-  );
+  const passwords = accounts.map((account) => account.password);
+  const right = await matching(password.slice(0, 2000), passwords);
   const found = accounts.filter((_, i) => right[i]);
   if (found.length === 0) return signInPage(visit, { password: wrong });
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
-  if (account === null)
-    return signInPage(
-      visit,
-      { account: 'Choose an organisation, and enter your password again.' },
-      (await Promise.all(found.map((one) => listMemberships(app.db, one.user_id))))
-        .flat()
-        .sort((a, b) => a.name.localeCompare(b.name)),
-    );
+  if (account === null) return chooseAccount(visit, found);
   const opened = await withUnitOfWork(app, null, async (work) => {
     // The password or the second factor may have changed since the check.
     const present = await lockAccount(work, account.user_id);
@@ -116,10 +94,15 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
   });
   if (opened === null) return signInPage(visit, { password: wrong });
-  const to = wanted(visit);
-  return opened.stage === 'full'
-    ? { to, token: opened.token }
-    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token: opened.token };
+  const { stage, token } = opened;
+  const to = wantedPage(visit);
+  return { to: stage === 'full' ? to : `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
+}
+
+async function chooseAccount(visit: OpenVisit, found: readonly Account[]): Promise<Answer> {
+  const memberships = await Promise.all(found.map((one) => listMemberships(visit.app.db, one.user_id)));
+  const organisations = memberships.flat().sort((a, b) => a.name.localeCompare(b.name));
+  return signInPage(visit, { account: 'Choose an organisation, and enter your password again.' }, organisations);
 }
 
 /** Two accounts share an email address and a password: the person chooses an organisation. */
@@ -131,12 +114,7 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
 }
 
 /** A change of an account is in the audit log of each of its organisations. */
-export async function auditOwn(
-  work: UnitOfWork,
-  { requestId }: OpenVisit,
-  userId: string,
-  action: string,
-): Promise<void> {
+export async function auditOwn(work: UnitOfWork, { requestId }: OpenVisit, userId: string, action: string) {
   for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
 }
@@ -146,26 +124,24 @@ const codeHint = 'Six digits from your authenticator app, or one of your recover
 const codeField = (f: Fields) =>
   f.text('code', 'Code', { hint: codeHint, autocomplete: 'one-time-code', width: 20, value: '' });
 
-function codePage(visit: OpenVisit, faults: Faults = {}): Answer {
-  const f = fieldsOf(visit, faults);
-  return {
+const codePage = (visit: OpenVisit, faults: Faults = {}): Answer =>
+  formPage(visit, {
     title: 'Enter your code',
     faults,
-    main: f.form('Go on', { cancel: '/console/sign-in' }, [onTo(wanted(visit)), codeField(f)]),
-  };
-}
+    button: 'Go on',
+    cancel: '/console/sign-in',
+    fields: (f) => [wantedField(visit), codeField(f)],
+  });
 
 async function showCode(visit: OpenVisit): Promise<Answer> {
   if (visit.session === null) return { to: '/console/sign-in' };
-  if (visit.session.stage === 'full') return { to: wanted(visit) };
-  return codePage(visit);
+  return visit.session.stage === 'full' ? { to: wantedPage(visit) } : codePage(visit);
 }
 
+type Refusal = { fault: string; seconds: number };
+
 /** Codes have a throttle of their own. @returns null if the code is right */
-async function codeFault(
-  { app, form: sent, address }: OpenVisit,
-  userId: string,
-): Promise<{ fault: string; seconds: number } | null> {
+async function codeFault({ app, form: sent, address }: OpenVisit, userId: string): Promise<Refusal | null> {
   const code = sent.text('code');
   if (code === '') return { fault: 'Enter a code.', seconds: 0 };
   const subjects: Subject[] = [
@@ -190,7 +166,7 @@ export function refusedFor(answer: Answer, seconds: number): Answer {
 async function enterCode(visit: OpenVisit): Promise<Answer> {
   const { session, app } = visit;
   if (session === null) return { to: '/console/sign-in' };
-  if (session.stage === 'full') return { to: wanted(visit) };
+  if (session.stage === 'full') return { to: wantedPage(visit) };
   const wrongCode = await codeFault(visit, session.user_id);
   if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await withUnitOfWork(app, null, async (work) => {
@@ -199,7 +175,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
     if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
     return renewed;
   });
-  return token === null ? { to: '/console/sign-in?did=ended', token } : { to: wanted(visit), token };
+  return { to: token === null ? '/console/sign-in?did=ended' : wantedPage(visit), token };
 }
 
 async function signOut({ app, session }: PersonVisit): Promise<Answer> {
@@ -207,58 +183,43 @@ async function signOut({ app, session }: PersonVisit): Promise<Answer> {
   return { to: '/console/sign-in?did=signed-out', token: null };
 }
 
-function confirmPage(visit: PersonVisit, faults: Faults = {}): Answer {
+function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
   const { session } = visit;
-  const f = fieldsOf(visit, faults);
+  const title = 'Confirm that it is you';
   if (session.sso_organisation_id !== null) {
-    const to = new URLSearchParams({ to: wanted(visit) }).toString();
+    const to = new URLSearchParams({ to: wantedPage(visit) }).toString();
     return {
-      title: 'Confirm that it is you',
+      title,
       faults,
       main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
     };
   }
-  return {
-    title: 'Confirm that it is you',
+  return formPage(visit, {
+    title,
     faults,
-    main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${f.form(
-      'Confirm',
-      { cancel: '/console' },
-      [
-        onTo(wanted(visit)),
-        session.has_second_factor
-          ? codeField(f)
-          : f.text('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
-      ],
-    )}`,
-  };
+    intro: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>`,
+    button: 'Confirm',
+    cancel: '/console',
+    fields: (f) => [wantedField(visit), session.has_second_factor ? codeField(f) : passwordField(f)],
+  });
 }
 
 /** Asks for the second factor if there is one, otherwise for the password. The session gets a new token. */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
-  if (session.sso_organisation_id !== null) return confirmPage(visit, { code: 'Sign in again at the provider.' });
-  if (session.has_second_factor) {
-    const wrongCode = await codeFault(visit, session.user_id);
-    if (wrongCode !== null) return refusedFor(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);
-  } else {
-    const wrongPassword = await passwordFaultOf(visit, 'password');
-    if (wrongPassword !== null)
-      return refusedFor(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
-  }
-  return {
-    to: wanted(visit),
-    token: await withUnitOfWork(app, null, (work) => renewSession(work, session.session_id, { proved: true })),
-  };
+  if (session.sso_organisation_id !== null) return proofPage(visit, { code: 'Sign in again at the provider.' });
+  const field = session.has_second_factor ? 'code' : 'password';
+  const refusal = await (field === 'code' ? codeFault(visit, session.user_id) : passwordFaultOf(visit, field));
+  if (refusal !== null) return refusedFor(proofPage(visit, { [field]: refusal.fault }), refusal.seconds);
+  const token = await withUnitOfWork(app, null, (work) => renewSession(work, session.session_id, { proved: true }));
+  return { to: wantedPage(visit), token };
 }
 
 /** The throttle of sign-in counts these attempts too. @returns null if the password is right */
-export async function passwordFaultOf(
-  { app, session, form: sent, address }: PersonVisit,
-  field: string,
-): Promise<{ fault: string; seconds: number } | null> {
-  const given = sent.raw(field);
-  if (given === '') return { fault: 'Enter your password.', seconds: 0 };
+export async function passwordFaultOf(visit: PersonVisit, field: string): Promise<Refusal | null> {
+  const { app, session, form: sent, address } = visit;
+  const password = sent.raw(field);
+  if (password === '') return { fault: 'Enter your password.', seconds: 0 };
   const subjects: Subject[] = [
     { kind: 'account', value: session.email },
     { kind: 'address', value: address },
@@ -266,8 +227,8 @@ export async function passwordFaultOf(
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
   const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
-  const [right] = await matching(given.slice(0, 2000), [account?.password ?? null]);
-  if (right !== true) return { fault: 'The password is not right.', seconds: 0 };
+  const [isRight] = await matching(password.slice(0, 2000), [account?.password ?? null]);
+  if (isRight !== true) return { fault: 'The password is not right.', seconds: 0 };
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   return null;
 }

@@ -1,12 +1,18 @@
-import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { html } from '../../../platform/html/html.ts';
+import { safeAddress, wantedPage } from '../kit/browser.ts';
+import { hiddenField } from '../kit/form.ts';
+import { name, pageHeaders } from '../kit/frame.ts';
+import type { Answer, OpenVisit, ConsoleRoute, PersonVisit } from '../kit/route.ts';
+import { auditAct, NoSuchPage, get, formRoutes } from '../kit/route.ts';
+import { formPage, messagePage } from '../kit/page.ts';
+import type { Session } from '../../../organisations/users/sessions.ts';
+import { endSession, holdSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
+import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { Organisation } from '../../../organisations/organisations.ts';
-import { findOrganisation, readOrganisation } from '../../../organisations/organisations.ts';
+import { type Organisation, findOrganisation, readOrganisation } from '../../../organisations/organisations.ts';
 import { findUserInvitation } from '../../../organisations/users/invitations.ts';
 import { writeOfChange } from '../../../organisations/users/email-templates.ts';
 import { holdMembership } from '../../../organisations/users/members.ts';
-import { endSession, holdSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
 import type { Provider, StoredProvider } from '../../../organisations/users/single-sign-on.ts';
 import {
   connectIdentity,
@@ -14,18 +20,12 @@ import {
   findProvider,
   holdProvider,
 } from '../../../organisations/users/single-sign-on.ts';
-import type { Subject } from '../../../organisations/users/throttle.ts';
-import { countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
+import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { messagePage } from '../kit/blocks.ts';
-import { safeAddress } from '../kit/browser.ts';
 import { acceptInside, nameFault } from '../invitations/invitation.ts';
 import type { Journey, Somebody } from './identity-provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
-import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
-import { auditAct, NoSuchPage, get, formRoutes } from '../kit/route.ts';
 import { waitFault } from './sign-in.ts';
-import { askFirst, isPlain } from './sso-redirect.ts';
 
 /** Sign-in at the identity provider of an organisation. Such a session opens this organisation only. */
 export const ssoRoutes: ConsoleRoute[] = [
@@ -40,19 +40,17 @@ export const ssoRoutes: ConsoleRoute[] = [
   ...formRoutes(
     '/console/sso/invitation/{token}',
     'anyone',
-    (visit) => accept(visit, isPlain(visit)),
-    (visit) => accept(visit, true),
+    (one) => accept(one, isPlain(one)),
+    (one) => accept(one, true),
   ),
   get('/console/sso/callback', 'anyone', callback),
 ];
 
-/** Why a person went to the provider. The browser keeps it, sealed. */
-type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & (
-  { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string }
-);
-
 type Purpose =
   { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
+
+/** Why a person went to the provider. The browser keeps it, sealed. */
+type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & Purpose;
 
 const unavailable: Answer = {
   status: 502,
@@ -63,12 +61,8 @@ const unavailable: Answer = {
 };
 
 /** Redirects to the provider, with the sealed state in a cookie. */
-async function leave(
-  { app, query, form: sent }: OpenVisit,
-  organisationId: number,
-  provider: Provider,
-  purpose: Purpose,
-): Promise<Answer> {
+async function leave(visit: OpenVisit, organisationId: number, provider: Provider, purpose: Purpose): Promise<Answer> {
+  const { app } = visit;
   try {
     const { to, journey } = await leaveFor(app, provider, purpose.purpose === 'confirm');
     const errand: Errand = {
@@ -77,7 +71,7 @@ async function leave(
       issuer: provider.issuer,
       journey,
       until: app.clock.nowMs() + limits.sessionCodeMs,
-      to: safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl),
+      to: wantedPage(visit),
     };
     return { to, errand: app.secrets.seal('sign-in', JSON.stringify(errand), app.random).toString('base64url') };
   } catch (error) {
@@ -117,10 +111,7 @@ async function connect(visit: PersonVisit): Promise<Answer> {
   const { organisation, provider } = await providerOf(visit);
   const { session } = visit;
   if (!session.memberships.some((one) => one.public_id === organisation.public_id)) throw new NoSuchPage();
-  return leave(visit, organisation.organisation_id, provider, {
-    purpose: 'connect',
-    sessionId: session.session_id,
-  });
+  return leave(visit, organisation.organisation_id, provider, { purpose: 'connect', sessionId: session.session_id });
 }
 
 async function confirm(visit: PersonVisit): Promise<Answer> {
@@ -193,68 +184,122 @@ const unknown = 'You are not known here yet: ask an owner or an admin for an inv
 const signedOut = 'You have signed out meanwhile. Begin again.';
 const taken = 'This sign-in belongs to somebody else here.';
 
-async function arrive(
-  visit: OpenVisit,
-  errand: Errand,
-  provider: StoredProvider,
-  { subject, name, seenMs }: Somebody,
-): Promise<Answer> {
-  const { app, session, client, requestId } = visit;
-  const { organisationId, issuer, to } = errand;
-  const opened = { stage: 'full', client, provider: { organisationId, seenMs } } as const;
-  const known = await findByIdentity(app.db, organisationId, issuer, subject);
-  const isTheirs = (sessionId: string) => session?.stage === 'full' && session.session_id === sessionId;
-  const audited = { organisationId, requestId };
-  const held = <T>(inside: (work: UnitOfWork) => Promise<T>): Promise<T> =>
+type Arrival = { errand: Errand; somebody: Somebody; knownAs: string | undefined; opened: OpenedAt; held: Held };
+type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };
+/** Runs a change while the provider is still the one that answered. */
+type Held = <T>(inside: (work: UnitOfWork) => Promise<T>) => Promise<T>;
+
+async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider, somebody: Somebody): Promise<Answer> {
+  const { app, client } = visit;
+  const { organisationId, issuer } = errand;
+  const held: Held = (inside) =>
     withUnitOfWork(app, null, async (work) => {
       if (!(await holdProvider(work, organisationId, provider))) throw new ProviderChanged();
       return inside(work);
     });
-  switch (errand.purpose) {
-    case 'sign-in': {
-      if (known === undefined) return refused(unknown);
-      const token = await held(async (work) => {
-        if (!(await holdMembership(work, organisationId, known))) throw new Refused(unknown);
-        if (session !== null) await endSession(work, session.user_id, session.session_id);
-        await auditAct(work, { ...audited, userId: known, action: 'GET /console/sso/sign-in', resource: known });
-        return openSession(work, { ...opened, userId: known });
-      });
-      return { to, token };
-    }
-    case 'accept': {
-      if (known !== undefined) return refused('You belong to the organisation already: sign in instead.');
-      const organisation = await readOrganisation(app.db, organisationId);
-      const fullName = name !== null && nameFault(name) === null ? name : 'New person';
-      const token = await held(async (work) => {
-        const made = await acceptInside(work, errand.token, { fullName, password: null });
-        if (made === null) return null;
-        const { userId } = made;
-        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
-        await auditAct(work, { ...audited, userId, action: 'GET /console/sso/invitation', resource: userId });
-        return openSession(work, { ...opened, userId });
-      });
-      return token === null
-        ? refused('The invitation was used meanwhile.')
-        : { to: `/console/${organisation.public_id}`, token };
-    }
-    case 'connect': {
-      if (!isTheirs(errand.sessionId)) return refused(signedOut);
-      const { user_id: userId, session_id: id } = session!;
-      await held(async (work) => {
-        // A removal locks these rows in the same order.
-        const belongs = await holdMembership(work, organisationId, userId);
-        if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
-        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
-        await writeOfChange(work, session!, 'single_sign_on');
-        await auditAct(work, { ...audited, userId, action: 'GET /console/sso/connect', resource: userId });
-      });
-      return { to: '/console/account?did=connected' };
-    }
-    case 'confirm': {
-      if (!isTheirs(errand.sessionId) || known !== session!.user_id)
-        return refused('You came back as somebody else. Begin again.');
-      const { session_id: id } = session!;
-      return { to, token: await held((work) => renewSession(work, id, { proved: true })) };
-    }
-  }
+  const opened = { stage: 'full', client, provider: { organisationId, seenMs: somebody.seenMs } } as const;
+  const knownAs = await findByIdentity(app.db, organisationId, issuer, somebody.subject);
+  const arrival = { errand, somebody, knownAs, opened, held };
+  return arrivals[errand.purpose](visit, arrival);
+}
+
+const arrivals: Record<Purpose['purpose'], (visit: OpenVisit, arrival: Arrival) => Promise<Answer>> = {
+  'sign-in': signedIn,
+  accept: accepted,
+  connect: connected,
+  confirm: confirmed,
+};
+
+async function signedIn({ session, requestId }: OpenVisit, { errand, knownAs, opened, held }: Arrival) {
+  if (knownAs === undefined) return refused(unknown);
+  const { organisationId, to } = errand;
+  const audited = { organisationId, requestId, userId: knownAs, resource: knownAs };
+  const token = await held(async (work) => {
+    if (!(await holdMembership(work, organisationId, knownAs))) throw new Refused(unknown);
+    if (session !== null) await endSession(work, session.user_id, session.session_id);
+    await auditAct(work, { ...audited, action: 'GET /console/sso/sign-in' });
+    return openSession(work, { ...opened, userId: knownAs });
+  });
+  return { to, token };
+}
+
+async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promise<Answer> {
+  const { errand, somebody, knownAs, opened, held } = arrival;
+  if (knownAs !== undefined || errand.purpose !== 'accept')
+    return refused('You belong to the organisation already: sign in instead.');
+  const { organisationId, issuer } = errand;
+  const { name, subject } = somebody;
+  const organisation = await readOrganisation(app.db, organisationId);
+  const fullName = name !== null && nameFault(name) === null ? name : 'New person';
+  const token = await held(async (work) => {
+    const made = await acceptInside(work, errand.token, { fullName, password: null });
+    if (made === null) return null;
+    const { userId } = made;
+    if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
+    const action = 'GET /console/sso/invitation';
+    await auditAct(work, { organisationId, requestId, userId, action, resource: userId });
+    return openSession(work, { ...opened, userId });
+  });
+  return token === null
+    ? refused('The invitation was used meanwhile.')
+    : { to: `/console/${organisation.public_id}`, token };
+}
+
+/** The session that began the errand, if the person is still signed in to it. */
+const ownSession = ({ session }: OpenVisit, errand: Errand): Session | null =>
+  session?.stage === 'full' && 'sessionId' in errand && session.session_id === errand.sessionId ? session : null;
+
+async function connected(visit: OpenVisit, { errand, somebody: { subject }, held }: Arrival): Promise<Answer> {
+  const session = ownSession(visit, errand);
+  if (session === null) return refused(signedOut);
+  const { organisationId, issuer } = errand;
+  const { user_id: userId, session_id: id } = session;
+  await held(async (work) => {
+    // A removal locks these rows in the same order.
+    const belongs = await holdMembership(work, organisationId, userId);
+    if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
+    if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
+    await writeOfChange(work, session, 'single_sign_on');
+    const { requestId } = visit;
+    await auditAct(work, { organisationId, requestId, userId, action: 'GET /console/sso/connect', resource: userId });
+  });
+  return { to: '/console/account?did=connected' };
+}
+
+async function confirmed(visit: OpenVisit, { errand, knownAs, held }: Arrival): Promise<Answer> {
+  const session = ownSession(visit, errand);
+  if (session === null || knownAs !== session.user_id) return refused('You came back as somebody else. Begin again.');
+  const token = await held((work) => renewSession(work, session.session_id, { proved: true }));
+  return { to: errand.to, token };
+}
+
+// Browsers apply form-action to redirects too, so the form's page must allow the provider.
+const leavesByForm = {
+  'content-security-policy': pageHeaders['content-security-policy'].replace(
+    "form-action 'self'",
+    "form-action 'self' https:",
+  ),
+};
+
+const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
+
+/** Without a question, another site could sign its reader in to a different account (docs/decisions/0026). */
+export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
+
+export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { issuer: string }): Answer {
+  const { app, session, query } = visit;
+  const to = safeAddress(query.get('to') ?? '', app.settings.baseUrl);
+  const page = formPage(visit, {
+    title: 'Sign in at an organisation’s provider?',
+    heading: html`Sign in at ${name(organisation)}’s provider?`,
+    intro: [
+      html`<p>You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.</p>`,
+      isSignedIn(visit) &&
+        html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`,
+    ],
+    button: 'Sign in there',
+    cancel: isSignedIn(visit) ? '/console' : undefined,
+    fields: () => hiddenField('to', to),
+  });
+  return { ...page, headers: leavesByForm };
 }

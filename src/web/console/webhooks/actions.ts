@@ -1,6 +1,6 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
 import {
   pauseEndpoint,
   removeEndpoint,
@@ -12,12 +12,11 @@ import {
   findEndpoint,
 } from '../../../integrations/webhooks/endpoints/endpoints.ts';
 import { sendTest } from '../../../integrations/webhooks/attempt.ts';
-import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import { confirmPage, messagePage, moment, countWords } from '../kit/blocks.ts';
+import { moment, countWords, code } from '../kit/blocks.ts';
 import { readonlyField } from '../kit/form.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, post, formRoutes, named, ifDone } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, post, formRoutes, findOr404 } from '../kit/route.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
+import { messagePage, confirmPage } from '../kit/page.ts';
 
 export const webhookActs: ConsoleRoute[] = [
   post('/webhooks/{endpoint_id}/test', integrators, test),
@@ -27,15 +26,9 @@ export const webhookActs: ConsoleRoute[] = [
   ...formRoutes('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
 ];
 
-export const endpointOf = (visit: Visit): Promise<EndpointRow> => named(visit, 'endpoint_id', findEndpoint);
+export const endpointOf = (visit: Visit): Promise<EndpointRow> => findOr404(visit, 'endpoint_id', findEndpoint);
 
-export function shownSecret(
-  { base }: Visit,
-  endpointId: string,
-  secret: string | null,
-  title: string,
-  also: Content,
-): Answer {
+export function shownSecret({ base }: Visit, endpointId: string, secret: string | null, title: string, also: Content) {
   return {
     title,
     back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
@@ -50,25 +43,23 @@ export function shownSecret(
 async function test(visit: Visit): Promise<Answer> {
   const { app, base, change } = visit;
   const row = await endpointOf(visit);
-  await change(async () => ({ result: null, resource: row.endpoint_id }));
-  const made = await sendTest(app, row);
-  const here = `${base}/webhooks/${row.endpoint_id}`;
+  await change(async () => true, row.endpoint_id);
+  const sent = await sendTest(app, row);
+  const isTaken = sent.outcome === 'succeeded';
   return {
     ...messagePage(
-      made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
-      made.outcome === 'succeeded'
-        ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
-        : `${made.error} (${made.duration_ms} ms)`,
-      html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
+      isTaken ? 'The endpoint has taken the test event' : 'The test event failed',
+      isTaken ? `It answered ${sent.status_code} in ${sent.duration_ms} ms.` : `${sent.error} (${sent.duration_ms} ms)`,
+      html`The event is <code>webhook.test</code>, with the delivery id ${code(sent.deliveryId)}. It is signed like any other, and is not tried again.`,
     ),
-    back: { to: here, label: 'The endpoint' },
+    back: { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' },
   };
 }
 
 function switched(act: typeof pauseEndpoint, did: string) {
   return async (visit: Visit): Promise<Answer> => {
     const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
-    const done = await visit.change(async (work) => ifDone(await act(work, organisationId, id), id));
+    const done = await visit.change((work) => act(work, organisationId, id), id);
     // Another person did it first. The page shows the present state.
     return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
   };
@@ -78,33 +69,26 @@ async function showRotate(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   return confirmPage(visit, {
     title: 'Rotate the signing secret?',
+    back: { to: `${visit.base}/webhooks/${row.endpoint_id}` },
     says: [
       `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
     ],
     button: 'Make a new secret and show it',
-    cancel: `${visit.base}/webhooks/${row.endpoint_id}`,
     danger: false,
   });
 }
 
 async function rotate(visit: Visit): Promise<Answer> {
   const { base, zone, change } = visit;
-  const row = await endpointOf(visit);
+  const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
   try {
-    const made = await change(async (work) =>
-      ifDone(await rotateSecret(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
-    );
+    const made = await change((work) => rotateSecret(work, organisationId, id), id);
     if (made === undefined) throw new NoSuchPage();
-    return shownSecret(
-      visit,
-      row.endpoint_id,
-      made.secret,
-      'The new secret',
-      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, zone)}.</p>`,
-    );
+    const until = moment(made.row.previous_secret_until!, zone);
+    return shownSecret(visit, id, made.secret, 'The new secret', html`<p>The one before signs too until ${until}.</p>`);
   } catch (error) {
     if (!(error instanceof SecretsHeldError)) throw error;
-    const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
+    const back = { to: `${base}/webhooks/${id}`, label: 'The endpoint' };
     return { ...messagePage('Not yet', error.message), back, status: 422 };
   }
 }
@@ -116,19 +100,17 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
   return confirmPage(visit, {
     title: 'Remove the endpoint?',
+    back: { to: `${visit.base}/webhooks/${endpointId}` },
     says: [
       url,
       `Deliveries that wait for it are dropped: ${countWords(pending, max)}. Those that finally failed can’t be sent again: ${countWords(dead, max)}. The feed still tells everything.`,
     ],
     button: 'Remove the endpoint',
-    cancel: `${visit.base}/webhooks/${endpointId}`,
   });
 }
 
 async function remove(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) =>
-    ifDone(await removeEndpoint(work, row.organisation_id, row.endpoint_id), row.endpoint_id),
-  );
+  const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
+  await visit.change((work) => removeEndpoint(work, organisationId, id), id);
   return { to: `${visit.base}/webhooks?did=removed` };
 }

@@ -1,9 +1,27 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import { emptiedWords } from '../../../feed/events/cancel.ts';
-import { findLearnersByRefs } from '../../../records/learners/learners.ts';
-import { limits } from '../../../platform/config/limits.ts';
+import { type Role, integrators } from '../../../organisations/users/roles.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
+import type { Which } from '../../../integrations/webhooks/resend.ts';
+import { countResendable, orderResend, resends, redeliverOne } from '../../../integrations/webhooks/resend.ts';
+import { type EndpointRow, listEndpoints } from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import {
+  facts,
+  moment,
+  progress,
+  number,
+  count,
+  empty,
+  notice,
+  numeric,
+  readToken,
+  uuidIn,
+  code,
+} from '../kit/blocks.ts';
+import { type Faults, hiddenField, any, buttonForm, fieldsOf, tickBox } from '../kit/form.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { get, post, onceOf, inBackground, findOr404, NoSuchPage } from '../kit/route.ts';
+import { dayOf, startOfDay, endOfDay } from '../../../organisations/zone.ts';
+import { formPage, confirmPage, messagePage, listPage } from '../kit/page.ts';
 import type {
   BrowsedDelivery,
   DeliveryFilter,
@@ -11,19 +29,12 @@ import type {
   DeliveryStatus,
 } from '../../../integrations/webhooks/browse.ts';
 import { browseDeliveries, findDelivery, deliveryStatuses } from '../../../integrations/webhooks/browse.ts';
-import { redeliverOne } from '../../../integrations/webhooks/resend.ts';
+import { emptiedWords } from '../../../feed/events/cancel.ts';
+import { findLearnersByRefs } from '../../../records/learners/learners.ts';
+import { limits } from '../../../platform/config/limits.ts';
 import { sentRequest } from '../../../integrations/webhooks/http/signing.ts';
-import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import { listEndpoints } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import { empty, facts, filters, moment, notice, pager, table, numeric } from '../kit/blocks.ts';
-import { buttonForm, filtersOf, fieldsOf, tickBox, any } from '../kit/form.ts';
-import { payloadFor } from './payload.ts';
-import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, post, named, unlessRefused } from '../kit/route.ts';
 import { eventNames } from './webhooks.ts';
-import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { eventTypes } from '../../../platform/validation/event-types.ts';
-import { integrators } from '../../../organisations/users/roles.ts';
 
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
@@ -40,35 +51,19 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
 
 /** Unknown values of the query filter nothing. */
 function readFilter({ query, zone }: Visit): DeliveryFilter {
-  const id = (name: string) => {
-    const given = query.get(name) ?? '';
-    return isUuid(given) ? given.toLowerCase() : null;
-  };
-  const [, ms, deliveryId] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(query.get('after') ?? '') ?? [];
+  const [ms, deliveryId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
   return {
-    endpointId: id('endpoint'),
+    endpointId: uuidIn(query, 'endpoint'),
     status: deliveryStatuses.find((one) => one === query.get('status')) ?? null,
     type: eventTypes.find((one) => one === query.get('type')) ?? null,
     from: startOfDay(query.get('from') ?? '', zone),
     to: endOfDay(query.get('to') ?? '', zone),
-    after:
-      ms === undefined || !isUuid(deliveryId!) ? null : { createdAt: new Date(Number(ms)), deliveryId: deliveryId! },
+    after: deliveryId === undefined ? null : { createdAt: new Date(Number(ms)), deliveryId },
   };
 }
 
 export const endpointChoices = (endpoints: EndpointRow[]): Record<string, string> =>
   Object.fromEntries(endpoints.map((row) => [row.endpoint_id, row.url.slice(0, 60)]));
-
-function filterForm(visit: Visit, endpoints: EndpointRow[]): Content {
-  const q = filtersOf(visit);
-  return filters(visit.path, [
-    q.select('endpoint', 'Endpoint', any(endpointChoices(endpoints))),
-    q.select('status', 'State', any(deliveryWords)),
-    q.select('type', 'Event', any(eventNames)),
-    q.text('from', 'From', { type: 'date' }),
-    q.text('to', 'To', { type: 'date' }),
-  ]);
-}
 
 function lastWords(row: { last_status: number | null; last_error: string | null; last_ms: number | null }): Content {
   if (row.last_ms === null) return 'Not tried yet';
@@ -81,56 +76,70 @@ async function deliveries(visit: Visit): Promise<Answer> {
     listEndpoints(app.db, id),
     browseDeliveries(app.db, id, readFilter(visit), limits.consoleRows),
   ]);
-  const shown = table<BrowsedDelivery>('The newest first', rows, {
-    Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
-    Made: (row) => moment(row.created_at, zone),
-    Endpoint: (row) => new URL(row.url).host,
-    State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
-    Attempts: numeric((row) => row.attempts),
-    'Last attempt': lastWords,
-    'Send again': (row) =>
-      row.emptied === null && (row.status === 'dead' || row.status === 'succeeded')
-        ? tickBox('delivery', row.delivery_id, row.delivery_id)
-        : '',
-  });
-  return {
+  return listPage<BrowsedDelivery>(visit, {
     title: 'Deliveries',
     says: 'What was sent to your endpoints, what became of it, and what can be sent again.',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
-    main: html`${filterForm(visit, endpoints)}${
+    filters: (q) => [
+      q.select('endpoint', 'Endpoint', any(endpointChoices(endpoints))),
+      q.select('status', 'State', any(deliveryWords)),
+      q.select('type', 'Event', any(eventNames)),
+      q.text('from', 'From', { type: 'date' }),
+      q.text('to', 'To', { type: 'date' }),
+    ],
+    caption: 'The newest first',
+    none:
+      next === null
+        ? 'There are none like this. Deliveries are kept for 30 days at least.'
+        : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
+    rows,
+    columns: {
+      Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
+      Made: (row) => moment(row.created_at, zone),
+      Endpoint: (row) => new URL(row.url).host,
+      State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
+      Attempts: numeric((row) => row.attempts),
+      'Last attempt': lastWords,
+      'Send again': (row) =>
+        row.emptied === null &&
+        (row.status === 'dead' || row.status === 'succeeded') &&
+        tickBox('delivery', row.delivery_id, row.delivery_id),
+    },
+    around: (shown) =>
       rows.length === 0
-        ? empty(
-            next === null
-              ? 'There are none like this. Deliveries are kept for 30 days at least.'
-              : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
-          )
-        : fieldsOf(visit).form('Send the chosen ones again', { to: `${base}/resends/chosen` }, shown)
-    }${pager(visit, next && `${next.createdAt.getTime()}.${next.deliveryId}`)}`,
-  };
+        ? shown
+        : fieldsOf(visit).form('Send the chosen ones again', { to: `${base}/resends/chosen` }, shown),
+    next: next && `${next.createdAt.getTime()}.${next.deliveryId}`,
+  });
 }
 
 async function delivery(visit: Visit): Promise<Answer> {
   const { base, zone, role, query } = visit;
-  const { delivery: one, attempts } = await named(visit, 'delivery_id', findDelivery);
+  const { delivery: one, attempts } = await findOr404(visit, 'delivery_id', findDelivery);
   const gone = one.emptied === null ? null : emptiedWords[one.emptied];
   const body = gone ?? payloadFor(role, one.payload);
-  const mayResend = gone === null && one.status !== 'pending';
+  const canResend = gone === null && one.status !== 'pending';
   const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
   return {
     title: eventNames[one.type] ?? one.type,
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
-    main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts({
-      State: gone ?? deliveryWords[one.status],
-      Endpoint: html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
-      Happened: moment(one.occurred_at, zone),
-      'Next attempt': one.next_attempt_at === null ? null : moment(one.next_attempt_at, zone),
-      'Delivery id': html`<code>${one.delivery_id}</code>`,
-    })}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
+    about,
+    main: [
+      notice(query, { resent: 'It is being sent again, under the same delivery id.' }),
+      facts({
+        State: gone ?? deliveryWords[one.status],
+        Endpoint: html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
+        Happened: moment(one.occurred_at, zone),
+        'Next attempt': moment(one.next_attempt_at, zone),
+        'Delivery id': code(one.delivery_id),
+      }),
+      canResend && buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again'),
+      html`<h2>Attempts</h2>`,
       attempts.length === 0
         ? empty('There was none yet.')
-        : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone))
-    }<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
-    ...(about === undefined ? {} : { about }),
+        : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone)),
+      html`<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
+    ],
   };
 }
 
@@ -157,7 +166,154 @@ async function resend(visit: Visit): Promise<Answer> {
   const { base, organisationId, params, change } = visit;
   const id = params.delivery_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
-  const refused = await change(async (work) => unlessRefused(await redeliverOne(work, organisationId, id), id));
-  if (refused === 'unknown') throw new NoSuchPage();
-  return { to: `${base}/deliveries/${id}${refused === null ? '?did=resent' : ''}` };
+  const refusal = await change(
+    (work) => redeliverOne(work, organisationId, id),
+    (result) => result === null && id,
+  );
+  if (refusal === 'unknown') throw new NoSuchPage();
+  return { to: `${base}/deliveries/${id}${refusal === null ? '?did=resent' : ''}` };
+}
+
+/** The fields that a developer sees: references, IDs, kinds and times, but no names, scores or levels. */
+const open = new Set(
+  'event occurred_at data assessment_id status updated_at learner learner_id learner_ref ref assessed_at subject evidence_pack_url report_sha256 groups group_ids added removed id type'.split(
+    ' ',
+  ),
+);
+
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, open.has(name) ? masked(inner) : '(not shown)']);
+  return Object.fromEntries(entries);
+}
+
+export function payloadFor(role: Role, payload: string): string {
+  if (role === 'owner' || role === 'admin') return payload;
+  try {
+    return JSON.stringify(masked(JSON.parse(payload)), null, 2);
+  } catch {
+    return '(not shown)';
+  }
+}
+
+/** Many deliveries are sent again: they are counted, confirmed, and sent by a background job. */
+export const resendRoutes: ConsoleRoute[] = [
+  get('/resends/create', integrators, choosePage),
+  post('/resends/failed', integrators, failed),
+  post('/resends/chosen', integrators, chosen),
+  post('/resends/create', integrators, order),
+  get('/resends/{resend_id}', integrators, resendPage),
+];
+
+const dayMs = 24 * 3600_000;
+/** More than one page of the list holds. */
+const maxChosen = 500;
+
+async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisationId, zone, query } = visit;
+  const endpoints = await listEndpoints(app.db, organisationId);
+  const aWeekAgo = new Date(app.clock.nowMs() - 7 * dayMs);
+  return formPage(visit, {
+    title: 'Send failed deliveries again',
+    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    faults,
+    intro: html`<p>Everything that has finally failed since a day, and has not succeeded since. First it is counted; nothing is sent before you confirm.</p>`,
+    button: 'Count them',
+    to: `${base}/resends/failed`,
+    fields: (f) => [
+      f.select('endpoint', 'Endpoint', any(endpointChoices(endpoints), 'All'), {
+        initial: query.get('endpoint') ?? '',
+      }),
+      f.text('since', 'Failed on this day or later', { type: 'date', initial: dayOf(aWeekAgo, zone) }),
+    ],
+  });
+}
+
+/** The choice that the form carries: ticked deliveries, or all failed ones since a day. */
+function readWhich({ form: sent, zone }: Visit): Which | null {
+  const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
+  if (ids.length > 0) return ids.length <= maxChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;
+  const failedSince = startOfDay(sent.text('since'), zone);
+  const endpoint = sent.text('endpoint');
+  if (failedSince === null || (endpoint !== '' && !isUuid(endpoint))) return null;
+  return { endpointId: endpoint === '' ? null : endpoint.toLowerCase(), failedSince };
+}
+
+async function confirmation(visit: Visit, which: Which, cancel: string): Promise<Answer> {
+  const { app, base, organisationId, form: sent } = visit;
+  const found = await countResendable(app.db, organisationId, which, new Date(app.clock.nowMs()));
+  const back = { to: cancel, label: 'Back' };
+  const nothing = 'Nothing like this has finally failed, or it has succeeded since.';
+  if (found === 0) return { ...messagePage('There is nothing to send again', nothing), back };
+  const deliveries = count(found, 'delivery', 'deliveries');
+  return confirmPage(visit, {
+    title: `Send ${deliveries} again?`,
+    back,
+    says: [
+      `${deliveries} will be sent again, each once, with a fresh schedule of retries, under the ids that they have: your endpoint passes over what it has taken already. What succeeds meanwhile is left alone.`,
+    ],
+    button: 'Send them again',
+    to: `${base}/resends/create`,
+    danger: false,
+    fields: () => [
+      'deliveryIds' in which
+        ? which.deliveryIds.map((id) => hiddenField('delivery', id))
+        : [hiddenField('since', sent.text('since')), hiddenField('endpoint', sent.text('endpoint'))],
+      hiddenField('once', app.random.uuid()),
+    ],
+  });
+}
+
+async function failed(visit: Visit): Promise<Answer> {
+  const which = readWhich(visit);
+  if (which === null || 'deliveryIds' in which)
+    return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
+  return confirmation(visit, which, `${visit.base}/resends/create`);
+}
+
+async function chosen(visit: Visit): Promise<Answer> {
+  const back = `${visit.base}/deliveries`;
+  const which = readWhich(visit);
+  if (which === null || !('deliveryIds' in which))
+    return {
+      ...messagePage('Nothing was chosen', 'Tick what is to be sent again.'),
+      back: { to: back, label: 'Deliveries' },
+      status: 422,
+    };
+  return confirmation(visit, which, back);
+}
+
+async function order(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, userId, change } = visit;
+  const which = readWhich(visit);
+  if (which === null) return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
+  const resendId = onceOf(visit);
+  await change(async (work) => {
+    if ((await resends.find(work.tx, id, resendId)) !== undefined) return null;
+    await orderResend(work, id, { resendId, which, by: userId });
+    return resendId;
+  }, resendId);
+  inBackground(app, 'resend.failed', resends.run(app));
+  return { to: `${base}/resends/${resendId}` };
+}
+
+async function resendPage(visit: Visit): Promise<Answer> {
+  const { base, zone, path } = visit;
+  const found = await findOr404(visit, 'resend_id', (...of) => resends.find(...of));
+  const isDone = found.finished_at !== null;
+  return {
+    title: isDone ? 'Sent again' : 'Being sent again',
+    back: { to: `${base}/webhooks`, label: 'Webhooks' },
+    main: [
+      facts({ Ordered: moment(found.created_at, zone) }),
+      isDone
+        ? facts({
+            'Handed over to be sent': `${number(found.resent)} of ${number(found.total)}`,
+            Done: moment(found.finished_at, zone),
+          })
+        : progress('Handed over to be sent', found.resent, found.total, path),
+      html`<p><a href="${base}/deliveries">What came of them</a></p>`,
+    ],
+  };
 }

@@ -1,17 +1,10 @@
-import type { Content } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { findGroups, knownGroups } from '../../../organisations/groups/groups.ts';
-import type { Tx } from '../../../platform/db/database.ts';
 import { holdsNationalInsuranceNumber } from '../../../platform/validation/personal-data.ts';
-import type { Settings } from '../../../platform/config/settings.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { checkUrl } from '../../../platform/validation/networks.ts';
 import { asUri } from '../../../integrations/webhooks/schema.ts';
-import type { EndpointInput } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import { ApiError } from '../../../platform/errors/errors.ts';
-import type { Hour } from '../../../integrations/webhooks/browse.ts';
-import { hoursOf } from '../../../integrations/webhooks/browse.ts';
+import type { EndpointInput, EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
 import {
   editEndpoint,
   registerEndpoint,
@@ -21,22 +14,22 @@ import {
   lastDelivered,
   listEndpoints,
 } from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { ApiError } from '../../../platform/errors/errors.ts';
+import { type Hour, hoursOf } from '../../../integrations/webhooks/browse.ts';
 import { endpointWarning, noticeAfterMs } from '../../../integrations/webhooks/endpoints/health.ts';
-import type { Notice } from '../../../integrations/webhooks/endpoints/notices.ts';
-import { latestNotices } from '../../../integrations/webhooks/endpoints/notices.ts';
-import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import { type Notice, latestNotices } from '../../../integrations/webhooks/endpoints/notices.ts';
 import { keepMs } from '../../../integrations/webhooks/retention.ts';
-import { bar, facts, moment, notice, table, number, numeric } from '../kit/blocks.ts';
-import type { Faults } from '../kit/form.ts';
-import { buttonForm, fieldsOf } from '../kit/form.ts';
+import { bar, facts, moment, notice, table, number, numeric, code } from '../kit/blocks.ts';
+import { type Faults, buttonForm, fieldsOf, isFaulty } from '../kit/form.ts';
 import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
 import { endpointOf, shownSecret, webhookActs } from './actions.ts';
-import type { Seen } from '../kit/form-version.ts';
-import { markOf, overtakenNote, saveSeen, seenBy, seenField } from '../kit/form-version.ts';
+import type { FormVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
+import { formPage } from '../kit/page.ts';
 
 export const webhookRoutes: ConsoleRoute[] = [
   get('/webhooks', integrators, webhooks, { menu: 'Webhooks', section: 'integration' }),
@@ -67,11 +60,7 @@ const maxCounted = 10_000;
 const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : number(n));
 
 /** An endpoint to which nothing was sent is neither healthy nor failing. */
-function health(
-  row: EndpointRow,
-  { delivered, waiting, nowMs }: { delivered: Date | undefined; waiting: number; nowMs: number },
-  zone: string,
-): Content {
+function health(row: EndpointRow, delivered: Date | undefined, waiting: number, nowMs: number, zone: string): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
     return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
@@ -84,11 +73,7 @@ function health(
     : `Nothing delivered in ${keepMs / 86_400_000} days`;
 }
 
-const statusWords: Record<EndpointRow['status'], string> = {
-  active: 'Active',
-  paused: 'Paused',
-  disabled: 'Disabled',
-};
+const statusWords: Record<EndpointRow['status'], string> = { active: 'Active', paused: 'Paused', disabled: 'Disabled' };
 
 async function webhooks(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
@@ -104,80 +89,95 @@ async function webhooks(visit: Visit): Promise<Answer> {
   return {
     title: 'Webhooks',
     says: 'Where your platforms are told of results and groups, and whether it arrives.',
-    main: html`${notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' })}${
-      notices.length === 0
-        ? null
-        : html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map(
-            (one) =>
-              html`<li>${moment(one.at, zone)}: <a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a> ${noticeWords[one.kind]}${one.since === null || one.kind === 'failing' ? null : html`, after it had failed since ${moment(one.since, zone)}`}</li>`,
-          )}</ul></div>`
-    }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${table<EndpointRow>(
-      {
-        caption: 'Endpoints, the oldest first',
-        none: 'No endpoint is registered. The feed tells the same, at the next poll.',
-      },
-      rows,
-      {
-        Address: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
-        State: (row) => statusWords[row.status],
-        Health: (row) => health(row, { delivered: delivered.get(row.endpoint_id), waiting: waiting(row), nowMs }, zone),
-        Waiting: numeric((row) => counted(waiting(row))),
-        'Finally failed': numeric((row) =>
-          dead(row) === 0
-            ? '0'
-            : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
-        ),
-      },
-    )}`,
+    main: [
+      notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' }),
+      notices.length > 0 &&
+        html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map((one) => noticeLine(visit, one))}</ul></div>`,
+      html`<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>`,
+      table<EndpointRow>(
+        {
+          caption: 'Endpoints, the oldest first',
+          none: 'No endpoint is registered. The feed tells the same, at the next poll.',
+        },
+        rows,
+        {
+          Address: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
+          State: (row) => statusWords[row.status],
+          Health: (row) => health(row, delivered.get(row.endpoint_id), waiting(row), nowMs, zone),
+          Waiting: numeric((row) => counted(waiting(row))),
+          'Finally failed': numeric((row) =>
+            dead(row) === 0
+              ? '0'
+              : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
+          ),
+        },
+      ),
+    ],
   };
 }
 
-const groupNames = (groups: readonly { name: string }[]): string =>
+function noticeLine({ base, zone }: Visit, { at, endpoint_id, url, kind, since }: Notice): Markup {
+  const after = since !== null && kind !== 'failing' && html`, after it had failed since ${moment(since, zone)}`;
+  return html`<li>${moment(at, zone)}: <a href="${base}/webhooks/${endpoint_id}">${url}</a> ${noticeWords[kind]}${after}</li>`;
+}
+
+const groupNames = (groups: readonly { name: string }[]) =>
   groups
-    .map((group) => group.name)
+    .map((one) => one.name)
     .sort()
     .join('; ');
 
 async function webhook(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const row = await endpointOf(visit);
-  const here = `${base}/webhooks/${row.endpoint_id}`;
-  const nowMs = app.clock.nowMs();
   const { endpoint_id: endpointId } = row;
-  const [hours, taken, undelivered] = await Promise.all([
+  const here = `${base}/webhooks/${endpointId}`;
+  const nowMs = app.clock.nowMs();
+  const [hours, delivered, undelivered, groups] = await Promise.all([
     hoursOf(app.db, id, endpointId, nowMs, hoursShown),
     lastDelivered(app.db, id, endpointId),
     countUndelivered(app.db, id, { endpointId, upTo: 1 }),
+    row.group_ids === null ? [] : findGroups(app.db, id, row.group_ids),
   ]);
-  const delivered = taken.get(endpointId);
   const waiting = undelivered.get(endpointId)?.pending ?? 0;
-  const groups = row.group_ids === null ? [] : await findGroups(app.db, id, row.group_ids);
   const warning = row.status === 'disabled' ? null : endpointWarning(row, nowMs);
   return {
     title: new URL(row.url).host,
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
-    main: html`${notice(query, {
-      edited: 'The endpoint is changed. What waits for it goes to its new address.',
-      paused: 'The endpoint is paused. What comes meanwhile waits.',
-      resumed: 'The endpoint is active. What waited is being sent.',
-    })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts({
-      Address: row.url,
-      State: statusWords[row.status],
-      Health: health(row, { delivered, waiting, nowMs }, zone),
-      'Told of': row.event_types.map((type) => eventNames[type] ?? type).join('; '),
-      Groups: row.group_ids === null ? 'All' : groupNames(groups),
-      Registered: moment(row.created_at, zone),
-      'Endpoint id': html`<code>${row.endpoint_id}</code>`,
-    })}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
+    main: [
+      notice(query, {
+        edited: 'The endpoint is changed. What waits for it goes to its new address.',
+        paused: 'The endpoint is paused. What comes meanwhile waits.',
+        resumed: 'The endpoint is active. What waited is being sent.',
+      }),
+      warning !== null && html`<div class="error"><p>${warning}</p></div>`,
+      facts({
+        Address: row.url,
+        State: statusWords[row.status],
+        Health: health(row, delivered.get(endpointId), waiting, nowMs, zone),
+        'Told of': typeWords(row.event_types),
+        Groups: row.group_ids === null ? 'All' : groupNames(groups),
+        Registered: moment(row.created_at, zone),
+        'Endpoint id': code(endpointId),
+      }),
+      html`<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${endpointId}">Deliveries</a><a href="${base}/resends/create?endpoint=${endpointId}">Send failed ones again</a></div>`,
+      buttonForm(`${here}/test`, 'Send a test event'),
       row.status === 'active'
         ? buttonForm(`${here}/pause`, 'Pause')
-        : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again')
-    }<h2>Signing secrets</h2>${table<Date | null>('Each of them signs; none is shown again', secretEnds(row, nowMs), {
-      Secret: (end) => (end === null ? 'The current one' : 'An earlier one'),
-      'Signs until': (end) => (end === null ? 'It is rotated' : moment(end, zone)),
-    })}<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>${chart(hours, zone)}<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
+        : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again'),
+      html`<h2>Signing secrets</h2>`,
+      table<Date | null>('Each of them signs; none is shown again', secretEnds(row, nowMs), {
+        Secret: (end) => (end === null ? 'The current one' : 'An earlier one'),
+        'Signs until': (end) => moment(end, zone) ?? 'It is rotated',
+      }),
+      html`<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>`,
+      chart(hours, zone),
+      html`<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
+    ],
   };
 }
+
+const typeWords = (types: readonly string[]): string => types.map((type) => eventNames[type] ?? type).join('; ');
 
 function chart(hours: Hour[], zone: string): Content {
   const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
@@ -194,35 +194,36 @@ function chart(hours: Hour[], zone: string): Content {
 
 type WrittenEndpoint = { url: string; eventTypes: string[]; groups: string[] };
 
-/** @returns the input, or the faults by field */
+type EndpointFaults = Partial<Record<keyof WrittenEndpoint, string>>;
+
 async function readEndpoint(
-  tx: Tx,
-  organisationId: number,
-  written: WrittenEndpoint,
-  settings: Settings,
-): Promise<{ description: EndpointInput } | { faults: Partial<Record<keyof WrittenEndpoint, string>> }> {
-  const faults: Partial<Record<keyof WrittenEndpoint, string>> = {};
-  const verdict = checkUrl(written.url, { allowNetworks: settings.webhookAllowNetworks });
-  const url = verdict.ok ? asUri(written.url) : '';
-  if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(written.url))
+  { app, organisationId }: Visit,
+  { url: address, eventTypes: given, groups }: WrittenEndpoint,
+): Promise<{ description: EndpointInput } | { faults: EndpointFaults }> {
+  const faults: EndpointFaults = {};
+  const verdict = checkUrl(address, { allowNetworks: app.settings.webhookAllowNetworks });
+  const url = verdict.ok ? asUri(address) : '';
+  if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(address))
     faults.url = `Enter an https address that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
-  const types = [...new Set(written.eventTypes)];
+  const types = [...new Set(given)];
   if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
     faults.eventTypes = 'Choose at least one kind of event.';
-  const groupIds = [...new Set(written.groups.map((id) => id.toLowerCase()))];
+  const groupIds = [...new Set(groups.map((id) => id.toLowerCase()))];
   if (groupIds.length > limits.webhookGroups) faults.groups = `Choose at most ${limits.webhookGroups} groups.`;
   else if (
     !groupIds.every(isUuid) ||
-    (groupIds.length > 0 && (await knownGroups(tx, organisationId, groupIds)).size < groupIds.length)
+    (groupIds.length > 0 && (await knownGroups(app.db, organisationId, groupIds)).size < groupIds.length)
   )
     faults.groups = 'Choose groups of the organisation.';
-  if (Object.keys(faults).length > 0) return { faults };
+  if (isFaulty(faults)) return { faults };
   return { description: { url, eventTypes: types, groupIds: groupIds.length === 0 ? null : groupIds } };
 }
 
-function written({ form: sent }: Visit): WrittenEndpoint {
-  return { url: sent.text('url'), eventTypes: sent.all('eventTypes'), groups: sent.all('groups') };
-}
+const written = ({ form: sent }: Visit): WrittenEndpoint => ({
+  url: sent.text('url'),
+  eventTypes: sent.all('eventTypes'),
+  groups: sent.all('groups'),
+});
 
 async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults): Promise<Content> {
   const f = fieldsOf(visit, faults);
@@ -240,37 +241,32 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
 }
 
 async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const f = fieldsOf(visit, faults);
-  const cancel = `${visit.base}/webhooks`;
   const shown = written(visit);
   if (visit.form.text('once') === '') shown.eventTypes = [assessmentCompleted];
-  return {
+  const described = await endpointFields(visit, shown, faults);
+  return formPage(visit, {
     title: 'Register an endpoint',
     says: 'An address of your platform that is told as soon as something happens.',
-    back: { to: cancel, label: 'Webhooks' },
+    back: { to: `${visit.base}/webhooks`, label: 'Webhooks' },
     faults,
-    main: f.form('Register it and show its secret', { cancel }, [
-      await endpointFields(visit, shown, faults),
-      f.once(visit.app),
-    ]),
-  };
+    button: 'Register it and show its secret',
+    fields: (f) => [described, f.once(visit.app)],
+  });
 }
 
 async function create(visit: Visit): Promise<Answer> {
-  const { app, organisationId: id, change } = visit;
+  const { organisationId: id, change } = visit;
   if (looksForGroups(visit.form)) return createPage(visit);
-  const read = await readEndpoint(app.db, id, written(visit), app.settings);
+  const read = await readEndpoint(visit, written(visit));
   if ('faults' in read) return createPage(visit, read.faults);
-  const once = onceOf(visit);
-  if (once === null) throw new NoSuchPage();
+  const endpointId = onceOf(visit);
   try {
-    // The form carries the ID of the endpoint: sent twice, it makes one.
-    const secret = await change(async (work): Promise<Acted<string | null>> => {
-      if ((await findEndpoint(work.tx, id, once)) !== undefined) return { result: null };
-      const made = await registerEndpoint(work, id, { ...read.description, endpointId: once });
-      return { result: made.secret, resource: once };
-    });
-    return shownSecret(visit, once, secret, 'The endpoint is registered', null);
+    const secret = await change(async (work) => {
+      // The form carries the ID of the endpoint: sent twice, it makes one.
+      if ((await findEndpoint(work.tx, id, endpointId)) !== undefined) return null;
+      return (await registerEndpoint(work, id, { ...read.description, endpointId })).secret;
+    }, endpointId);
+    return shownSecret(visit, endpointId, secret, 'The endpoint is registered', null);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'webhook_limit_exceeded') throw error;
     return createPage(visit, {
@@ -288,36 +284,37 @@ const writtenOf = (row: Pick<EndpointRow, 'url' | 'event_types' | 'group_ids'>):
 async function showEdit(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   const shown = writtenOf(row);
-  return editPage(visit, row, shown, { seen: markOf(shown) });
+  return editPage(visit, row, shown, { version: versionOf(shown) });
 }
 
 async function editPage(
   visit: Visit,
-  row: EndpointRow,
+  { endpoint_id: id }: EndpointRow,
   shown: WrittenEndpoint,
-  { seen, faults = {}, overtaken }: Seen,
+  { version, faults = {}, overtaken }: FormVersion,
 ): Promise<Answer> {
-  const f = fieldsOf(visit, faults);
-  const here = `${visit.base}/webhooks/${row.endpoint_id}`;
-  return {
+  const described = await endpointFields(visit, shown, faults);
+  const page = formPage(visit, {
     title: 'Edit the endpoint',
-    back: { to: here, label: 'The endpoint' },
+    back: { to: `${visit.base}/webhooks/${id}`, label: 'The endpoint' },
     faults,
-    status: overtaken && 409,
-    main: html`${overtaken}${f.form('Save', { cancel: here }, [seenField(seen), await endpointFields(visit, shown, faults)])}`,
-  };
+    intro: overtaken,
+    button: 'Save',
+    fields: () => [versionField(version), described],
+  });
+  return { ...page, status: overtaken && 409 };
 }
 
 async function edit(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id } = visit;
   const row = await endpointOf(visit);
-  const seen = seenBy(visit);
-  if (looksForGroups(visit.form)) return editPage(visit, row, written(visit), { seen });
-  const read = await readEndpoint(app.db, id, written(visit), app.settings);
-  if ('faults' in read) return editPage(visit, row, written(visit), { seen, faults: read.faults });
+  const version = sentVersion(visit);
+  if (looksForGroups(visit.form)) return editPage(visit, row, written(visit), { version });
+  const read = await readEndpoint(visit, written(visit));
+  if ('faults' in read) return editPage(visit, row, written(visit), { version, faults: read.faults });
   const { url, eventTypes: event_types, groupIds: group_ids } = read.description;
   const entered = writtenOf({ url, event_types, group_ids });
-  const instead = await saveSeen(visit, {
+  const instead = await saveVersion(visit, {
     resource: row.endpoint_id,
     async read(tx) {
       const stored = await findEndpoint(tx, id, row.endpoint_id);
@@ -329,15 +326,12 @@ async function edit(visit: Visit): Promise<Answer> {
   });
   if (instead === null) return { to: `${base}/webhooks/${row.endpoint_id}?did=edited` };
   const groups = await findGroups(app.db, id, [...instead.groups, ...entered.groups]);
-  const inWords = ({ eventTypes: types, groups: ids }: WrittenEndpoint) => ({
-    types: types.map((type) => eventNames[type] ?? type).join('; '),
-    groups: ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id))),
-  });
-  const [now, yours] = [inWords(instead), inWords(entered)];
+  const groupWords = ({ groups: ids }: WrittenEndpoint) =>
+    ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id)));
   const overtaken = overtakenNote([
     ['Address', instead.url, entered.url],
-    ['What it is told of', now.types, yours.types],
-    ['Groups', now.groups, yours.groups],
+    ['What it is told of', typeWords(instead.eventTypes), typeWords(entered.eventTypes)],
+    ['Groups', groupWords(instead), groupWords(entered)],
   ]);
-  return editPage(visit, row, written(visit), { seen: markOf(instead), overtaken });
+  return editPage(visit, row, written(visit), { version: versionOf(instead), overtaken });
 }

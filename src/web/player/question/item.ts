@@ -93,10 +93,7 @@ function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
   }
 }
 
-/**
- * The picture or text of a hotspot: touching a place chooses an option of the list below. Boxes in rows grow with the
- * text and fit a phone.
- */
+/** The picture or text of a hotspot. Touching a place chooses an option of the list below. */
 function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   if (surface.kind === 'picture') {
     const at = new Map(surface.spots.map((spot, n) => [spot, n]));

@@ -1,3 +1,4 @@
+import questions from './practice.json' with { type: 'json' };
 import type { Answer } from '../../../engine/item-bank/mark.ts';
 import { mark } from '../../../engine/item-bank/mark.ts';
 import type { RenderModel } from '../../../engine/item-bank/render-model.ts';
@@ -13,70 +14,8 @@ import { errorSummary } from '../layout.ts';
 import { startForm } from '../pages.ts';
 import { subjectNames } from '../../../engine/scoring/levels.ts';
 
-type Practice = { item: RenderedItem; answer: string };
-
-const why = { rationale: 'A practice question.', distractor_rationales: {} };
-
 /** One easy question for each subject, to try the controls. It is not in the item bank, and nothing of it is stored. */
-const practices: Record<Subject, Practice> = {
-  digital: {
-    item: {
-      ...why,
-      type: 'task',
-      stem: ['You have written an email to Sam. **Send** it.'],
-      kind: 'mail_form',
-      title: 'Email',
-      screen: [
-        {
-          block: 'details',
-          rows: [
-            { name: 'To', value: 'Sam' },
-            { name: 'Subject', value: 'Lunch' },
-          ],
-        },
-        { block: 'document', lines: ['See you at 12!'] },
-        { block: 'field', field: 'button' },
-      ],
-      fields: [
-        {
-          id: 'button',
-          control: 'buttons',
-          label: 'Which button do you press?',
-          options: [
-            { id: 'send', text: 'Send' },
-            { id: 'delete', text: 'Delete' },
-            { id: 'print', text: 'Print' },
-          ],
-        },
-      ],
-      key: { button: 'send' },
-    },
-    answer: 'Send',
-  },
-  english: {
-    item: {
-      ...why,
-      type: 'single_choice',
-      stem: ['Choose the word that fits.', 'I drink a cup of ____.'],
-      options: [
-        { id: 'chair', text: 'chair' },
-        { id: 'tea', text: 'tea' },
-        { id: 'shoe', text: 'shoe' },
-      ],
-      key: 'tea',
-    },
-    answer: 'tea',
-  },
-  maths: {
-    item: {
-      ...why,
-      type: 'numeric',
-      stem: ['You have 2 apples. You buy 1 more.', 'How many apples do you have?'],
-      key: { value: '3', units: ['apples', 'apple'] },
-    },
-    answer: '3',
-  },
-};
+const practices = questions as unknown as Record<Subject, { item: RenderedItem; answer: string }>;
 
 function modelOf(subject: Subject): RenderModel {
   const head = { id: 'practice', subject, level: 'entry1', domain: 'number', read_aloud: true } as const;

@@ -5,7 +5,7 @@ import { limits } from '../../../platform/config/limits.ts';
 import { waitingOf } from '../../../governance/result-reviews/decide.ts';
 import { canAsk } from '../../../governance/result-reviews/request.ts';
 import { named } from '../layout.ts';
-import type { Closing } from '../closing.ts';
+import type { Closing } from '../pages.ts';
 import { dayInLondon } from '../words.ts';
 
 /** How the result was made, how to ask for a human review, and what came of it. */

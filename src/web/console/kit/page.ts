@@ -1,0 +1,66 @@
+import { type Content, html } from '../../../platform/html/html.ts';
+import { type Columns, type TableWords, filters, pager, table } from './blocks.ts';
+import { type Fields, type Form, type FormOptions, fieldsOf, filtersOf } from './form.ts';
+import type { Page } from './frame.ts';
+
+type Head = Omit<Page, 'main'>;
+
+type FormPage = Head &
+  FormOptions & { intro?: Content; button: string; fields?: (f: Fields) => Content; also?: Content };
+
+/** A page with a form. "Cancel" leads to the page that `back` names. */
+export function formPage(visit: { form: Form; path: string }, page: FormPage): Page {
+  const { intro, button, fields, also, to, cancel = page.back?.to, danger, upload, ...head } = page;
+  const f = fieldsOf(visit, page.faults);
+  return { ...head, main: [intro, f.form(button, { to, cancel, danger, upload }, fields?.(f)), also] };
+}
+
+type ConfirmPage = Omit<FormPage, 'says' | 'back'> & { says: readonly Content[]; back: { to: string; label?: string } };
+
+/** Says in numbers what an action will do, before it is done. */
+export function confirmPage(
+  visit: { form: Form; path: string },
+  { says, back: { to, label = 'Back' }, danger = true, intro, ...page }: ConfirmPage,
+): Page {
+  const paragraphs = says.map((one) => html`<p>${one}</p>`);
+  return formPage(visit, { ...page, back: { to, label }, danger, intro: [paragraphs, intro] });
+}
+
+type ListPage<Row> = Head &
+  TableWords & {
+    intro?: Content;
+    filters?: (q: Fields) => Content;
+    /** Between the filters and the table. */
+    note?: Content;
+    rows: readonly Row[];
+    columns: Columns<Row>;
+    /** Puts a form around the table. */
+    around?: (shown: Content) => Content;
+    also?: Content;
+    /** The token of the next page; `kept` is the query that the links keep. */
+    next?: string | null | undefined;
+    after?: 'after' | 'before' | 'from';
+    kept?: URLSearchParams;
+  };
+
+/** A page with a list: its filters, table and pager. */
+export function listPage<Row>(visit: { path: string; query: URLSearchParams }, page: ListPage<Row>): Page {
+  const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after, kept } = page;
+  const { title, heading, says, back, faults } = page;
+  return {
+    ...{ title, heading, says, back, faults },
+    main: [
+      intro,
+      fields && filters(visit.path, fields(filtersOf(visit))),
+      note,
+      around(table(page, rows, columns)),
+      'next' in page && pager(visit, next, after, kept),
+      also,
+    ],
+  };
+}
+
+/** Says what happened, and what to do. */
+export function messagePage(title: string, ...paragraphs: Content[]): Page {
+  return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };
+}

@@ -1,0 +1,47 @@
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { teamsOfStaff } from '../../../organisations/teams.ts';
+import type { Visit } from './route.ts';
+import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
+import { listMembers } from '../../../organisations/users/members.ts';
+import { managers } from '../../../organisations/users/roles.ts';
+
+/** A page token may point at a row that a tutor must not see. It is sealed for everyone with limited visibility. */
+type Reader = Pick<Visit, 'app' | 'path'> & {
+  organisation: Pick<Visit['organisation'], 'organisation_id'>;
+  session: Pick<Visit['session'], 'user_id'>;
+};
+
+const bound = ({ organisation, path, session }: Reader): string =>
+  `${organisation.organisation_id} ${session.user_id} ${path} `;
+
+export function sealToken(reader: Reader, visibility: Visibility, token: string): string {
+  if (visibility === null) return token;
+  const { secrets, random } = reader.app;
+  return secrets.seal('place', bound(reader) + token, random).toString('base64url');
+}
+
+/** @returns an empty string if the token is not of this person and list */
+export function openToken(reader: Reader, visibility: Visibility, sealed: string): string {
+  if (visibility === null) return sealed;
+  const isToken = /^[\w-]{1,1000}$/.test(sealed);
+  const text = isToken ? reader.app.secrets.open('place', Buffer.from(sealed, 'base64url')) : null;
+  return text?.startsWith(bound(reader)) === true ? text.slice(bound(reader).length) : '';
+}
+
+/** A tutor sees the learners of their teams; other roles see everyone. */
+export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | 'session'>): Promise<Visibility> {
+  const { app, organisation, session } = visit;
+  if (organisation.role !== 'tutor') return null;
+  return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);
+}
+
+/** Names of actors: labels of keys, and names of people if the reader manages people. */
+export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {
+  const findPeople = managers.includes(role) ? listMembers(app.db, id) : [];
+  const [keys, people] = await Promise.all([labelsOfKeys(app.db, id), findPeople]);
+  const names = new Map([
+    ...keys.map((key) => [key.key_id, key.label ?? key.key_id] as const),
+    ...people.map((one) => [one.user_id, one.full_name] as const),
+  ]);
+  return (actor) => names.get(actor) ?? actor;
+}
