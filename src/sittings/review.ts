@@ -101,4 +101,3 @@ export async function reviewQuestion(app: App, organisationId: number, assessmen
     ...timesOf(row),
   };
 }
-export type ReviewedQuestion = NonNullable<Awaited<ReturnType<typeof reviewQuestion>>>;
