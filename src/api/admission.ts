@@ -107,9 +107,9 @@ const readsUnlike = `
      as u(request_id, organisation_id, position, state, action, resource, status, detail, pair))`;
 
 const statements = {
-  one: statement('admission.one', `with ${admitOne} select * from admitted`),
-  oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered(readsAlike)} select * from admitted`),
-  many: statement('admission.many', `with ${admitMany} select * from admitted`),
+  one: statement('admission.one')`with ${admitOne} select * from admitted`,
+  oneAnswered: statement('admission.one_answered')`with ${admitOne}, ${answered(readsAlike)} select * from admitted`,
+  many: statement('admission.many')`with ${admitMany} select * from admitted`,
   manyAnswered: statement('admission.many_answered')`
   with ${admitMany}, ${answered(readsUnlike)} select * from admitted`,
 };

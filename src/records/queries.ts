@@ -1,5 +1,4 @@
-import type { Tx } from '../platform/db/database.ts';
-import { statement } from '../platform/db/database.ts';
+import { type Tx, statement } from '../platform/db/database.ts';
 
 /** A statement as a function: `Values` are its parameters in the order of `$1`, `$2` and so on. */
 export function query<Values extends readonly unknown[], Row = unknown>(name: string, text: string) {

@@ -75,7 +75,7 @@ const joins = `
      order by u.last_at desc limit 1) u on true`;
 const list = statement('key.list')`
   select ${columns} from access_key k ${joins} where k.organisation_id = $1 order by k.created_at, k.key_id`;
-const labels = statement('key.labels', 'select key_id, label from access_key where organisation_id = $1');
+const labels = statement('key.labels')`select key_id, label from access_key where organisation_id = $1`;
 const one = statement('key.one')`
   select ${columns} from access_key k ${joins} where k.organisation_id = $1 and k.key_id = $2`;
 const lock = statement('key.lock')`
@@ -98,7 +98,7 @@ export const isValid = (secret: string, now: string, address: string): string =>
 
 const belongsTo = statement('key.belongs_to')`
   select k.organisation_id from access_key k where k.key_id = $1 and ${isValid('$2', '$3', '$4::inet')}`;
-const suspended = statement('key.suspended', 'select from feed where organisation_id = $1 and suspended');
+const suspended = statement('key.suspended')`select from feed where organisation_id = $1 and suspended`;
 
 /** Whether credentials are refused only because their organisation is suspended. */
 export async function isSuspended(

@@ -28,7 +28,7 @@ const columns =
   'organisation_id, link_id, description, created_by, created_at, expires_at, revoked_at, used_at, key_id';
 const insert = statement('key_link.insert')`
   insert into key_link (organisation_id, link_id, description, created_by, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`;
-const byId = statement('key_link.by_id', `select ${columns} from key_link where organisation_id = $1 and link_id = $2`);
+const byId = statement('key_link.by_id')`select ${columns} from key_link where organisation_id = $1 and link_id = $2`;
 const openById = statement('key_link.open_by_id')`
   select ${columns} from key_link where organisation_id = $1 and link_id = $2
      and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`;

@@ -121,7 +121,7 @@ const chosen = `
    where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2) and e.emptied is null and d.finished_at <= $5`;
 const failed = `${chosen} and d.status = 'dead' and d.finished_at >= $3 and $4::uuid[] is null`;
 const selected = `${chosen} and d.status in ('dead', 'succeeded') and d.delivery_id = any($4) and $3::timestamptz is null`;
-const countOf = (which: string) => statement('resend.count', `select count(*) as count ${which}`);
+const countOf = (which: string) => statement('resend.count')`select count(*) as count ${which}`;
 const nextOf = (which: string) =>
   statement('resend.next')`
   select d.delivery_id, d.event_id, d.created_at::text as created_at ${which} and (d.created_at, d.delivery_id) > ($6::timestamptz, $7::uuid)

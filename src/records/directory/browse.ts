@@ -1,14 +1,10 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
-import type { Statement, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Visibility } from '../../organisations/groups/visibility.ts';
-import { amongMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
+import { type Statement, type Tx, statement } from '../../platform/db/database.ts';
+import { type Visibility, amongMembers, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import { isOpaqueRef } from '../../platform/validation/personal-data.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
-import { subjects } from '../../engine/scoring/levels.ts';
+import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
-import type { InvitationState } from './invitation-state.ts';
-import { newestInvitationState } from './invitation-state.ts';
+import { type InvitationState, newestInvitationState } from './invitation-state.ts';
 
 /** Pages of learners for the console: searched by name or reference, filtered, and sorted. */
 
@@ -153,16 +149,13 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
  * read one scan, which goes no further than the page needs.
  */
 function pageStatement(by: LearnerSort, up: boolean, source: Source): Statement {
-  return statement(
-    `records.page_by_${by}_${up ? 'up' : 'down'}_${source}`,
-    `
+  return statement(`records.page_by_${by}_${up ? 'up' : 'down'}_${source}`)`
     with seen as materialized (select l.*, row_number() over () as n from (${scanOf(by, up, source)}) l),
     met as materialized (select l.learner_id, l.n from seen l where ${conditions} limit $3)
     select learner_id, null as key, n from met
     union all
     select learner_id, key::text, n from seen where n = ${maxScanned} and (select count(*) from met) < $3
-     order by n, key nulls first`,
-  );
+     order by n, key nulls first`;
 }
 
 const statements = new Map(
@@ -176,23 +169,18 @@ const statements = new Map(
 const places = Object.fromEntries(
   learnerSorts.map((by) => [
     by,
-    statement(
-      `records.place_by_${by}`,
-      `select (${keys[by].key})::text as key, ${keys[by].id} ${keys[by].from} and ${keys[by].id} = $2 and ${isVisibleLearner(keys[by].id, '$3')}`,
-    ),
+    statement(`records.place_by_${by}`)`
+  select (${keys[by].key})::text as key, ${keys[by].id} ${keys[by].from} and ${keys[by].id} = $2 and ${isVisibleLearner(keys[by].id, '$3')}`,
   ]),
 ) as Record<LearnerSort, Statement>;
 
 /** A statement that returns the IDs if there are at most `max`, and otherwise one row without an ID. */
 const few = (name: string, max: number, rows: string) =>
-  statement(
-    name,
-    `
+  statement(name)`
   with found as materialized (${rows} limit ${max + 1})
   select learner_id from found where (select count(*) from found) <= ${max}
   union all
-  select null where (select count(*) from found) > ${max}`,
-  );
+  select null where (select count(*) from found) > ${max}`;
 const membersOf = few(
   'records.members_of',
   membersSorted,
@@ -218,21 +206,16 @@ const placedAt = few(
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
      order by f.position limit ${resultsRead + 1}) n`,
 );
-const matchingText = statement(
-  'records.called_like',
-  `
+const matchingText = statement('records.called_like')`
   (select l.learner_id ${textKey.from} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${maxScanned + 1})
   union all
   (select l.learner_id ${textKey.from} and ${keys.ref.key} >= $3 and ${keys.ref.key} < $3 || '~' limit ${maxScanned + 1})
   union all
   (select l.learner_id ${textKey.from} and l.learner_id = $4::uuid)
   union all
-  (select a.learner_id from learner_alias a where a.organisation_id = $1 and a.ref = $5)`,
-);
+  (select a.learner_id from learner_alias a where a.organisation_id = $1 and a.ref = $5)`;
 
-const listed = statement(
-  'records.listed',
-  `
+const listed = statement('records.listed')`
   select l.learner_id, l.ref, l.full_name, f.position, ${newestInvitationState('l.learner_id', '$3::timestamptz')} as state,
          coalesce((select array_agg(g.name order by g.type, g.name, g.group_id)
                      from membership m cross join lateral (
@@ -243,8 +226,7 @@ const listed = statement(
     join learner l on l.organisation_id = $1 and l.learner_id = a.learner_id
     join learner_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id
     cross join lateral ${lastAssessedOf} r
-   order by a.n`,
-);
+   order by a.n`;
 
 /** Learners' IDs, or null if they are too many to be collected. */
 type Candidates = string[] | null;

@@ -1,11 +1,8 @@
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
-import type { Visibility } from '../../organisations/groups/visibility.ts';
-import { isVisibleLearner } from '../../organisations/groups/visibility.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Visibility, isVisibleLearner } from '../../organisations/groups/visibility.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import type { InvitationState } from './invitation-state.ts';
-import { stateOfInvitation } from './invitation-state.ts';
+import { type InvitationState, stateOfInvitation } from './invitation-state.ts';
 
 /** A learner's record, as the console and `learner show` present it. */
 
@@ -61,34 +58,23 @@ export type RecordedChange = {
   subject: Subject | null;
 };
 
-const head = statement(
-  'records.head',
-  `
+const head = statement('records.head')`
   select l.learner_id, l.ref, l.full_name, l.email, l.created_at, f.position, l.merged_into from learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
-   where l.organisation_id = $1 and l.learner_id = $2 and ${isVisibleLearner('l.learner_id', '$3')}`,
-);
-const results = statement(
-  'records.results',
-  `
+   where l.organisation_id = $1 and l.learner_id = $2 and ${isVisibleLearner('l.learner_id', '$3')}`;
+const results = statement('records.results')`
   select f.assessment_id, f.deleted, f.assessed_at, f.position, a.body, s.result as scored
     from assessment_feed f
     join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id
     left join sitting s on a.source = 'sitting' and s.organisation_id = $1 and s.assessment_id = f.assessment_id
    where f.organisation_id = $1 and f.learner_id = $2 and ${isVisibleLearner('f.learner_id', '$3')}
-   order by f.assessed_at desc, f.assessment_id desc limit $4`,
-);
-const memberships = statement(
-  'records.memberships',
-  `
+   order by f.assessed_at desc, f.assessment_id desc limit $4`;
+const memberships = statement('records.memberships')`
   select g.group_id, g.type, g.ref, g.name, g.active, m.joined_position, m.left_position
     from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id
    where m.organisation_id = $1 and m.learner_id = $2 and ${isVisibleLearner('m.learner_id', '$3')}
-   order by m.left_position desc nulls first, g.type, g.name, m.joined_position desc, g.group_id limit $4`,
-);
-const invitations = statement(
-  'records.invitations',
-  `
+   order by m.left_position desc nulls first, g.type, g.name, m.joined_position desc, g.group_id limit $4`;
+const invitations = statement('records.invitations')`
   select i.invitation_id, i.subjects, i.created_at, i.expires_at, ${stateOfInvitation('$5::timestamptz')} as state, s.done, s.last_seen_at
     from (select * from (
             select * from invitation i where i.organisation_id = $1 and i.learner_id = $2 and ${isVisibleLearner('i.learner_id', '$3')} offset 0) i
@@ -97,11 +83,8 @@ const invitations = statement(
       select coalesce(array_agg(distinct s.subject) filter (where s.status = 'completed'), '{}') as done,
              max(s.last_seen_at) filter (where s.status = 'open') as last_seen_at
         from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s
-   order by i.created_at desc, i.invitation_id desc`,
-);
-const changes = statement(
-  'records.changes',
-  `
+   order by i.created_at desc, i.invitation_id desc`;
+const changes = statement('records.changes')`
   select c.*, substring(a.body from '"subject":"(\\w+)"') as subject from (
     select at, case c.field when 'email' then 'contacted' else kind end as kind, actor, reason, null::uuid as assessment_id from learner_change c
      where c.organisation_id = $1 and c.learner_id = $2 and ${isVisibleLearner('c.learner_id', '$3')}
@@ -111,8 +94,7 @@ const changes = statement(
      where f.organisation_id = $1 and f.learner_id = $2 and ${isVisibleLearner('f.learner_id', '$3')}
      order by at desc, assessment_id limit $4) c
     left join assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
-   order by c.at desc, c.assessment_id`,
-);
+   order by c.at desc, c.assessment_id`;
 
 /** A visible learner or tombstone; undefined for any other ID. */
 export async function findLearnerHead(tx: Tx, organisationId: number, visibility: Visibility, learnerId: string) {
@@ -138,10 +120,8 @@ export async function readRecord(
   return { results: resultRows, memberships: membershipRows, invitations: invitationRows, changes: changeRows };
 }
 
-const liveResults = statement(
-  'records.live_results',
-  'select count(*) as count from assessment_feed where organisation_id = $1 and learner_id = $2 and not deleted',
-);
+const liveResults = statement('records.live_results')`
+  select count(*) as count from assessment_feed where organisation_id = $1 and learner_id = $2 and not deleted`;
 
 export async function countLiveResults(tx: Tx, organisationId: number, learnerId: string): Promise<number> {
   return (await tx.query<{ count: number }>(liveResults, [organisationId, learnerId]))[0]!.count;

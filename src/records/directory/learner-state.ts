@@ -1,7 +1,6 @@
 import { contentOf } from '../results/body.ts';
 import { levelInterval, levelOf } from '../results/lists/interval.ts';
-import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
+import { type Subject, belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { RecordedResult } from './learner-page.ts';
 

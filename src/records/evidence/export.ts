@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
-import { open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../../platform/app.ts';
-import type { Statement } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Statement, statement } from '../../platform/db/database.ts';
 import { tryLock } from '../../platform/db/embedded/file-lock.ts';
 import { forOutput, makeFolder } from '../../platform/db/embedded/folder.ts';
 import { formatPosition } from '../../feed/time.ts';
@@ -12,21 +10,13 @@ import { readReport } from './store.ts';
 import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 
 const pageSize = 200;
-const page = statement(
-  'evidence.export_page',
-  `
+const page = statement('evidence.export_page')`
   select assessment_id, assessed_at, report_sha256 from assessment
    where organisation_id = $1 and body is not null and assessed_at >= $2 and (assessed_at, assessment_id) > ($3::int8, $4::uuid)
-   order by assessed_at, assessment_id limit ${pageSize}`,
-);
-const countSince = statement(
-  'evidence.export_count',
-  `
-  select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`,
-);
-const supersededPage = statement(
-  'evidence.superseded_page',
-  `
+   order by assessed_at, assessment_id limit ${pageSize}`;
+const countSince = statement('evidence.export_count')`
+  select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`;
+const supersededPage = statement('evidence.superseded_page')`
   with editions as (
     select assessment_id, edition, sha256, pdf is not null as is_stored from evidence
      where organisation_id = $1 and (assessment_id, edition) > ($3::uuid, $4::int4)
@@ -34,31 +24,22 @@ const supersededPage = statement(
   select s.assessment_id, s.edition, s.sha256, a.assessed_at,
          coalesce(s.is_stored and a.body is not null and a.assessed_at >= $2 and s.sha256 is distinct from a.report_sha256, false) as wanted
     from editions s left join assessment a on a.organisation_id = $1 and a.assessment_id = s.assessment_id
-   order by s.assessment_id, s.edition`,
-);
-const supersededFile = statement(
-  'evidence.superseded_file',
-  'select pdf from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null',
-);
+   order by s.assessment_id, s.edition`;
+const supersededFile = statement('evidence.superseded_file')`
+  select pdf from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`;
 const filesIn = 'select g.file from unnest($2::text[], $3::uuid[], $4::int4[]) as g(file, id, edition)';
 // Only results of this organisation count: the folder may contain files of other organisations.
-const withdrawn = statement(
-  'evidence.withdrawn',
-  `
+const withdrawn = statement('evidence.withdrawn')`
   ${filesIn}
    where g.edition = 0 and exists (
-     select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`,
-);
-const stale = statement(
-  'evidence.stale',
-  `
+     select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`;
+const stale = statement('evidence.stale')`
   ${filesIn}
    where not exists (
      select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is not null
         and (g.edition = 0 or exists (
           select from evidence e where e.organisation_id = $1 and e.assessment_id = g.id and e.edition = g.edition and e.pdf is not null
-             and e.sha256 is distinct from a.report_sha256)))`,
-);
+             and e.sha256 is distinct from a.report_sha256)))`;
 
 /** One line of the manifest. It holds no name. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };

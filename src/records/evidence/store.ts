@@ -2,57 +2,38 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../platform/app.ts';
 import { contentOf } from '../results/body.ts';
-import type { HistoryEntry } from '../results/lists/history.ts';
-import { differences, historyOf } from '../results/lists/history.ts';
+import { type HistoryEntry, differences, historyOf } from '../results/lists/history.ts';
 import type { StoredAssessment } from '../results/store.ts';
 import { attachReport } from '../results/report.ts';
 import { findLive } from '../results/results.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, type Tx, statement } from '../../platform/db/database.ts';
 import { createWriteQueues } from '../../platform/db/write-queue.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { formatPosition } from '../../feed/time.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import type { Level } from '../../engine/scoring/levels.ts';
-import { levelName } from '../../engine/scoring/levels.ts';
+import { type Level, levelName } from '../../engine/scoring/levels.ts';
 import { engineVersions } from '../../engine/scoring/score.ts';
 import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
-import type { Report } from './stored.ts';
-import { redactedRenderer, storedReports } from './stored.ts';
+import { type Report, redactedRenderer, storedReports } from './stored.ts';
 
 export type { Report } from './stored.ts';
 
-const newest = statement(
-  'evidence.newest',
-  `
-  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 and input is not null order by edition desc limit 1`,
-);
-const insert = statement(
-  'evidence.insert',
-  `
-  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-);
+const newest = statement('evidence.newest')`
+  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 and input is not null order by edition desc limit 1`;
+const insert = statement('evidence.insert')`
+  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
-const inputOf = statement(
-  'evidence.input_of',
-  'select input, sha256 from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 for update',
-);
-const emptyFile = statement(
-  'evidence.empty_file',
-  `
+const inputOf = statement('evidence.input_of')`
+  select input, sha256 from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 for update`;
+const emptyFile = statement('evidence.empty_file')`
   update evidence set pdf = null, input = $4, renderer = '${redactedRenderer}'
-   where organisation_id = $1 and assessment_id = $2 and edition = $3`,
-);
-const empty = statement(
-  'evidence.empty',
-  `
-  update evidence set pdf = null, input = null, withdrawn_at = $3 where organisation_id = $1 and assessment_id = $2`,
-);
+   where organisation_id = $1 and assessment_id = $2 and edition = $3`;
+const empty = statement('evidence.empty')`
+  update evidence set pdf = null, input = null, withdrawn_at = $3 where organisation_id = $1 and assessment_id = $2`;
 
 /** How often a report is made again if its result changes in the meantime. */
 const maxAttempts = 20;

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import { batcher } from '../../platform/db/batcher.ts';
-import type { Database } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, statement } from '../../platform/db/database.ts';
 
 /** The size of the cache of PDFs. */
 const maxBytes = 32 * 1024 * 1024;
@@ -10,16 +9,13 @@ const maxBytes = 32 * 1024 * 1024;
 const maxAtOnce = 32;
 
 // The driver receives bytes as text, and base64 is shorter than hexadecimal.
-const current = statement(
-  'evidence.current',
-  `
+const current = statement('evidence.current')`
   select g.n::int4 as n, a.report_sha256 as sha256, case when g.held is distinct from a.report_sha256 then (
            select encode(e.pdf, 'base64') from evidence e
             where e.organisation_id = a.organisation_id and e.assessment_id = a.assessment_id and e.sha256 = a.report_sha256 limit 1) end as pdf
     from unnest($1::int8[], $2::uuid[], $3::text[]) with ordinality as g(organisation_id, assessment_id, held, n)
     join assessment a on a.organisation_id = g.organisation_id and a.assessment_id = g.assessment_id
-   where a.report_sha256 is not null`,
-);
+   where a.report_sha256 is not null`;
 
 /** The renderer's version of an edition whose file was deleted, because it held data that must not be stored. */
 export const redactedRenderer = 'redacted';

@@ -2,24 +2,18 @@ import { hash } from 'node:crypto';
 import type { App } from '../../platform/app.ts';
 import { statement } from '../../platform/db/database.ts';
 import { sha256Pattern } from '../../platform/validation/fields.ts';
-import type { EvidenceInput } from './document.ts';
-import { buildDocument } from './document.ts';
+import { type EvidenceInput, buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import { redactedRenderer } from './stored.ts';
 
 // Two organisations may have the same result and so the same file. It is current if it is current in one of them.
-const byHash = statement(
-  'evidence.by_hash',
-  `
+const byHash = statement('evidence.by_hash')`
   select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, e.withdrawn_at,
          e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current, o.sandbox
     from evidence e join organisation o on o.organisation_id = e.organisation_id left join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
-   where e.sha256 = $1 order by o.sandbox, current desc, e.withdrawn_at desc nulls first, e.created_at limit 1`,
-);
-const bytesByHash = statement(
-  'evidence.bytes_by_hash',
-  'select pdf from evidence where organisation_id = $1 and sha256 = $2 and pdf is not null limit 1',
-);
+   where e.sha256 = $1 order by o.sandbox, current desc, e.withdrawn_at desc nulls first, e.created_at limit 1`;
+const bytesByHash = statement('evidence.bytes_by_hash')`
+  select pdf from evidence where organisation_id = $1 and sha256 = $2 and pdf is not null limit 1`;
 
 type Found = {
   organisation_id: number;

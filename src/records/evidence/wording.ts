@@ -1,6 +1,5 @@
 import { monthNames } from '../../platform/time/clock.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
-import { subjectNames } from '../../engine/scoring/levels.ts';
+import { type Subject, subjectNames } from '../../engine/scoring/levels.ts';
 
 /**
  * Text that is safe to print: without control characters, direction overrides, tags, variation selectors, soft hyphens,

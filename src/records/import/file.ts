@@ -2,20 +2,16 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../../platform/app.ts';
 import { auditAct } from '../../platform/audit/act.ts';
-import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { damageOf } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { SourceLine, Line } from './lines.ts';
-import { openResults } from './lines.ts';
-import type { Dates, ReadyRecord } from './record.ts';
-import { readyRecord } from './record.ts';
+import { type SourceLine, type Line, openResults } from './lines.ts';
+import { type Dates, type ReadyRecord, readyRecord } from './record.ts';
 import type { ImportOutcome } from './compare.ts';
 import { importRecords } from './import.ts';
 import { emptyLearnerCache } from './learner-cache.ts';
 import { openDryRun } from './dry-run.ts';
-import type { Fault } from '../results/result-fields.ts';
-import { RecordRefused } from '../results/result-fields.ts';
+import { type Fault, RecordRefused } from '../results/result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 

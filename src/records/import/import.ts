@@ -1,14 +1,12 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { stampLearnersAndAssessments } from '../../feed/stamp.ts';
 import { ensureGroups } from '../../organisations/groups/create.ts';
 import { insertLearners, nameInstants } from '../learners/learners.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { learnerJson } from '../results/body.ts';
-import type { ImportOutcome, Stored, StoredById } from './compare.ts';
-import { anotherId, compare } from './compare.ts';
+import { type ImportOutcome, type Stored, type StoredById, anotherId, compare } from './compare.ts';
 import { distinctGroups, importGroups } from './groups.ts';
 import type { CachedLearner, CachedLearners, LearnerCache } from './learner-cache.ts';
 import { findExistingLearners, learnerOf, ownLearnerId, updateLearnerCache } from './learner-cache.ts';

@@ -13,8 +13,7 @@ import {
 } from '../../platform/formats/lines.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
-import type { Fault } from '../results/result-fields.ts';
-import { sentenceOf } from '../results/result-fields.ts';
+import { type Fault, sentenceOf } from '../results/result-fields.ts';
 
 /** The source of a record: cells of a CSV file or a text. It goes into the file of rejected records. */
 export type SourceLine = { line: number; source: readonly string[] | string };

@@ -1,16 +1,12 @@
 import { Readable } from 'node:stream';
 import type { App } from '../../platform/app.ts';
-import type { Fault } from '../results/result-fields.ts';
-import { RecordRefused } from '../results/result-fields.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Fault, RecordRefused } from '../results/result-fields.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { JobRow, Stepped } from '../../feed/jobs/jobs.ts';
-import { added, jobsOf } from '../../feed/jobs/jobs.ts';
+import { type JobRow, type Stepped, added, jobsOf } from '../../feed/jobs/jobs.ts';
 import { findErasedSince, isSame } from '../learners/erased.ts';
-import type { ErasureGuard } from '../learners/erasure-guard.ts';
-import { openErasureGuard } from '../learners/erasure-guard.ts';
+import { type ErasureGuard, openErasureGuard } from '../learners/erasure-guard.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
@@ -19,8 +15,7 @@ import { UnreadableFile } from '../../platform/formats/lines.ts';
 import { importFile } from './file.ts';
 import { importRecords } from './import.ts';
 import { openResults } from './lines.ts';
-import type { Dates, ReadyRecord } from './record.ts';
-import { readyRecord } from './record.ts';
+import { type Dates, type ReadyRecord, readyRecord } from './record.ts';
 
 /**
  * An import in the console. A dry run shows faults by line. Valid lines are kept until a person confirms them, and then
@@ -54,16 +49,11 @@ export const importRuns = jobsOf<Input, Progress>({
 /** With `isImported`, the line is imported although it has this fault. */
 export type LineFault = Fault & { line: number; isImported?: true };
 
-const insertRows = statement(
-  'import_run.insert_rows',
-  `
+const insertRows = statement('import_run.insert_rows')`
   insert into import_run_row (organisation_id, run_id, row_no, record)
-  select $1, $2, r.row_no, r.record from unnest($3::int4[], $4::text[]) as r(row_no, record)`,
-);
-const dropRows = statement(
-  'import_run.drop_rows',
-  'delete from import_run_row where organisation_id = $1 and run_id = $2',
-);
+  select $1, $2, r.row_no, r.record from unnest($3::int4[], $4::text[]) as r(row_no, record)`;
+const dropRows = statement('import_run.drop_rows')`
+  delete from import_run_row where organisation_id = $1 and run_id = $2`;
 const nextRows = query<[organisationId: number, runId: string, limit: number], { row_no: number; record: string }>(
   'import_run.next',
   'select row_no, record from import_run_row where organisation_id = $1 and run_id = $2 order by row_no limit $3',
@@ -72,14 +62,11 @@ const deleteRows = query<[organisationId: number, runId: string, rows: number[]]
   'import_run.done',
   'delete from import_run_row where organisation_id = $1 and run_id = $2 and row_no = any($3)',
 );
-const forget = statement(
-  'import_run.forget',
-  `
+const forget = statement('import_run.forget')`
   delete from import_run_row
    where organisation_id = $1
      and (record::jsonb #>> '{learner,ref}' = any($2)
-          or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`,
-);
+          or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`;
 
 export type DryRunResult = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty' | 'faults'> & {
   before: ErasureGuard;

@@ -1,6 +1,5 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
 import { query } from '../queries.ts';
@@ -8,10 +7,8 @@ import { findMergedInto } from './store.ts';
 
 /** Previous references of learners. No other learner can get them (docs/decisions/0015). */
 
-const insert = statement(
-  'alias.insert',
-  'insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)',
-);
+const insert = statement('alias.insert')`
+  insert into learner_alias (organisation_id, alias_id, learner_id, ref) values ($1, $2, $3, $4)`;
 
 export async function keepAlias(work: UnitOfWork, organisationId: number, learnerId: string, ref: string) {
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
@@ -23,12 +20,9 @@ export const removeAlias = query<[organisationId: number, ref: string]>(
   'delete from learner_alias where organisation_id = $1 and ref = $2',
 );
 
-const ofLearners = statement(
-  'alias.of_learners',
-  `
+const ofLearners = statement('alias.of_learners')`
   select learner_id, ref from learner_alias
-   where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`,
-);
+   where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`;
 
 export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]) {
   return tx.query<{ learner_id: string; ref: string }>(ofLearners, [organisationId, uuidArray(learnerIds)]);
@@ -53,12 +47,9 @@ export const transferAliases = query<[organisationId: number, from: string, to: 
   'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );
 
-const hash = statement(
-  'alias.hash',
-  `
+const hash = statement('alias.hash')`
   update learner_alias a set ref = null, ref_hash = g.hash
-    from unnest($2::text[], $3::bytea[]) as g(ref, hash) where a.organisation_id = $1 and a.ref = g.ref`,
-);
+    from unnest($2::text[], $3::bytea[]) as g(ref, hash) where a.organisation_id = $1 and a.ref = g.ref`;
 
 export async function hashAliases(work: UnitOfWork, organisationId: number, refs: string[]): Promise<void> {
   const hashes = refs.map((ref) => hashOfRef(work.secrets, organisationId, ref));

@@ -3,16 +3,13 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
 import type { ErasureGuard, GuardedPerson } from './erasure-guard.ts';
 
-const since = statement(
-  'learner.erased_since',
-  `
+const since = statement('learner.erased_since')`
   select l.learner_id, l.ref_hash as hash from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
    where f.organisation_id = $1 and f.position > $2 and f.deleted
      and exists (select from learner_change c where c.organisation_id = $1 and c.learner_id = f.learner_id and c.kind = 'erased')
   union all
   select a.learner_id, a.ref_hash from learner_feed f join learner_alias a on a.organisation_id = f.organisation_id and a.learner_id = f.learner_id
-   where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`,
-);
+   where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`;
 
 /** Erased learners: a test of their references, and the people that lines without a reference may name. */
 export type ErasedLearners = { hadRef(ref: string): boolean; persons: readonly GuardedPerson[] };

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Database } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Database, statement } from '../../platform/db/database.ts';
 import { readFeed } from '../../feed/position.ts';
 import { nameKey } from './keys.ts';
 
@@ -9,14 +8,10 @@ export type GuardedPerson = { learner_id: string; full_name: string; email: stri
 /** The feed's position before a file is checked, and people whose names or addresses an erasure would delete. */
 export type ErasureGuard = { position: number; candidates: GuardedPerson[] };
 
-const byName = statement(
-  'learner.meant_by_name',
-  'select learner_id, full_name, email from learner where organisation_id = $1 and name_key = any($2)',
-);
-const byEmail = statement(
-  'learner.meant_by_email',
-  'select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)',
-);
+const byName = statement('learner.meant_by_name')`
+  select learner_id, full_name, email from learner where organisation_id = $1 and name_key = any($2)`;
+const byEmail = statement('learner.meant_by_email')`
+  select learner_id, full_name, email from learner where organisation_id = $1 and lower(email) collate "C" = any($2)`;
 
 export async function openErasureGuard(
   db: Database,

@@ -9,8 +9,7 @@ import { isNameOf, isOpaqueRef } from '../../platform/validation/personal-data.t
 import { keepAlias, removeAlias } from './aliases.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByRefs, recordChange, cancelRemovalCheck, updateLearnerRef } from './learners.ts';
-import type { NamedLearner } from './rename.ts';
-import { findNamedLearner } from './rename.ts';
+import { type NamedLearner, findNamedLearner } from './rename.ts';
 
 /** A learner cannot get a reference. The message is shown to the person who asked for it. */
 export class ReferenceRefused extends Error {}

@@ -1,7 +1,6 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -15,17 +14,14 @@ import type { LearnerColumns } from './schema.ts';
 
 export type LearnerRow = LearnerColumns & { created_at: Date; group_set_id: string; groups_version: number };
 
-const byRef = statement(
-  'learner.by_ref',
-  `
+const byRef = statement('learner.by_ref')`
   select l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies,
          v.groups_version, ${payloadVersionAt('f.position')} as shape
     from learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
     join feed v on v.organisation_id = l.organisation_id
     cross join lateral ${lastAssessedOf} r
-   where l.organisation_id = $1 and l.learner_id = (select r.learner_id from ${reachedBy('array[$2::text]')} r)`,
-);
+   where l.organisation_id = $1 and l.learner_id = (select r.learner_id from ${reachedBy('array[$2::text]')} r)`;
 
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
   return (await tx.query<LearnerRow>(byRef, [organisationId, ref]))[0];
@@ -82,9 +78,7 @@ export async function findLearnerEmail(tx: Tx, organisationId: number, learnerId
   return (await findLearnerContacts(tx, organisationId, [learnerId]))[0]!.email;
 }
 
-const insert = statement(
-  'learner.insert',
-  `
+const insert = statement('learner.insert')`
   with input as (
     select g.*, row_number() over () - 1 as n
       from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $8::int8[], $9::int8[], $10::int8[], $11::int8[])
@@ -93,8 +87,7 @@ const insert = statement(
     insert into learner (organisation_id, learner_id, ref, full_name, email, named_at, created_at, name_key, near_key, ref_key)
     select $1, learner_id, ref, full_name, email, named_at, $6, name_key, near_key, ref_key from input)
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
-  select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from input`,
-);
+  select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from input`;
 
 /** `named_at`: microseconds since 1970; absent if a result gave the name. */
 export type NewLearner = LearnerContact & { named_at?: number };
@@ -118,12 +111,9 @@ export async function insertLearners(work: UnitOfWork, feed: Feed, learners: New
   feed.used(learners.length);
 }
 
-const update = statement(
-  'learner.update',
-  `
+const update = statement('learner.update')`
   update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at), name_key = $6, near_key = $7
-   where organisation_id = $1 and learner_id = $2`,
-);
+   where organisation_id = $1 and learner_id = $2`;
 
 export async function updateLearner(
   tx: Tx,
@@ -141,24 +131,19 @@ export const updateLearnerEmail = query<[organisationId: number, learnerId: stri
   'update learner set email = $3 where organisation_id = $1 and learner_id = $2',
 );
 
-const updateRef = statement(
-  'learner.update_ref',
-  'update learner set ref = $3, ref_key = $4 where organisation_id = $1 and learner_id = $2',
-);
+const updateRef = statement('learner.update_ref')`
+  update learner set ref = $3, ref_key = $4 where organisation_id = $1 and learner_id = $2`;
 
 export async function updateLearnerRef(tx: Tx, organisationId: number, learnerId: string, ref: string): Promise<void> {
   await tx.query(updateRef, [organisationId, learnerId, ref, refKey(ref)]);
 }
 
-const absorb = statement(
-  'learner.absorb',
-  `
+const absorb = statement('learner.absorb')`
   with lost as (
     update learner set merged_into = $3 where organisation_id = $1 and (learner_id = $2 or merged_into = $2))
   update learner set email = coalesce(email, $4), ref = coalesce(ref, $5), named_at = $6,
          ref_key = coalesce(ref_key, $7)
-   where organisation_id = $1 and learner_id = $3`,
-);
+   where organisation_id = $1 and learner_id = $3`;
 
 /**
  * Marks an emptied learner as merged into another, which takes a missing email address and reference from it. The
@@ -175,14 +160,11 @@ export async function absorbLearner(
   await work.tx.query(absorb, values);
 }
 
-const namedAt = statement(
-  'learner.named_at',
-  `
+const namedAt = statement('learner.named_at')`
   select l.learner_id, greatest(coalesce(l.named_at, 0), coalesce((
            select max(f.assessed_at) from assessment_feed f
             where f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted), 0)) as at
-    from learner l where l.organisation_id = $1 and l.learner_id = any($2)`,
-);
+    from learner l where l.organisation_id = $1 and l.learner_id = any($2)`;
 
 /** When each name was given, in microseconds since 1970. An older result must not restore an older name. */
 export async function nameInstants(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, number>> {
@@ -191,13 +173,10 @@ export async function nameInstants(tx: Tx, organisationId: number, learnerIds: s
   return new Map(rows.map((row) => [row.learner_id, row.at]));
 }
 
-const insertChange = statement(
-  'learner.insert_change',
-  `
+const insertChange = statement('learner.insert_change')`
   insert into learner_change (organisation_id, learner_id, at, kind, actor, reason, field) values ($1, $2, $3, $4, $5, $6, $7)
   on conflict (organisation_id, learner_id, at, kind) do update
-     set reason = coalesce(learner_change.reason || '; ' || excluded.reason, learner_change.reason, excluded.reason)`,
-);
+     set reason = coalesce(learner_change.reason || '; ' || excluded.reason, learner_change.reason, excluded.reason)`;
 
 export type LearnerChange = 'renamed' | 'contacted' | 'referenced' | 'merged';
 
@@ -215,9 +194,7 @@ export async function recordChange(
   await work.tx.query(insertChange, [organisationId, learnerId, at, stored, why.actor, why.reason, field]);
 }
 
-const insertErasure = statement(
-  'learner.erased',
-  `
+const insertErasure = statement('learner.erased')`
   with hashed as (
     update learner set ref_hash = $5 where organisation_id = $1 and learner_id = $2),
   silent as (
@@ -225,8 +202,7 @@ const insertErasure = statement(
      where organisation_id = $1 and reason is not null
        and learner_id in (${idsOf('$2')}))
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
-  on conflict do nothing`,
-);
+  on conflict do nothing`;
 
 /** Stores who erased a learner and when, and the hash of the reference. It empties the reasons of earlier changes. */
 export async function recordErasure(
@@ -238,10 +214,8 @@ export async function recordErasure(
   await work.tx.query(insertErasure, [organisationId, learnerId, new Date(work.nowMs), actor, refHash]);
 }
 
-const erasureOf = statement(
-  'learner.was_erased',
-  `select from learner_change where organisation_id = $1 and learner_id = $2 and kind = 'erased' limit 1`,
-);
+const erasureOf = statement('learner.was_erased')`
+  select from learner_change where organisation_id = $1 and learner_id = $2 and kind = 'erased' limit 1`;
 
 /** Whether the learner was erased, and not only removed with the last result. */
 export async function isErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
@@ -268,9 +242,7 @@ export const listErasures = query<[], ListedErasure>(
      where l.merged_into is not null) e using (organisation_id)`,
 );
 
-const empty = statement(
-  'learner.empty',
-  `
+const empty = statement('learner.empty')`
   with input as (select * from unnest($2::uuid[]) with ordinality as g(learner_id, n)),
   emptied as (
     update learner l set ref = null, full_name = '', email = null, named_at = null, name_key = null, near_key = null, ref_key = null
@@ -278,8 +250,7 @@ const empty = statement(
   settled as (
     delete from learner_leaving l using input g where l.organisation_id = $1 and l.learner_id = g.learner_id)
   update learner_feed f set deleted = true, position = $3 + ${limits.positionStepUs} * (g.n - 1)
-    from input g where f.organisation_id = $1 and f.learner_id = g.learner_id`,
-);
+    from input g where f.organisation_id = $1 and f.learner_id = g.learner_id`;
 
 /** Turns learners into their tombstones, in the order of `learnerIds`. The caller holds the feed's lock. */
 export async function redactLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {

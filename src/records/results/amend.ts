@@ -1,14 +1,12 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
-import type { Feed } from '../../feed/position.ts';
-import { lockFeed } from '../../feed/position.ts';
+import { type Feed, lockFeed } from '../../feed/position.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import { contentOf, storedColumns } from './body.ts';
 import { recordAssessments } from './record.ts';
 import { addDecision, decideReview, flagsOf, followFlags, moveReviews } from './reviews.ts';
-import type { Amendment } from './result-fields.ts';
-import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
+import { type Amendment, amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
 import type { Change, NewAssessment, ResultKey, StoredAssessment } from './store.ts';
 import { emptyAssessment, findLive, moveChanges, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 

@@ -1,7 +1,6 @@
 import { formatPosition, parseInstant } from '../../feed/time.ts';
 import { facetOf } from './facet.ts';
-import type { ReviewFlag } from './reviews.ts';
-import { flagsOf } from './reviews.ts';
+import { type ReviewFlag, flagsOf } from './reviews.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
 /** A result's own content, without its learner, groups, position and report. */

@@ -1,5 +1,4 @@
-import { rqfLevels, subjects } from '../../engine/scoring/levels.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
+import { type Subject, rqfLevels, subjects } from '../../engine/scoring/levels.ts';
 
 /** The possible values of rqf_level, its code and below_level_1 together, in the order of the stored facet. */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;

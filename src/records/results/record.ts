@@ -5,11 +5,9 @@ import { stampLearners } from '../../feed/stamp.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { apiBase } from '../../platform/config/settings.ts';
-import type { AssessmentColumns } from './body.ts';
-import { assessmentJson } from './body.ts';
+import { type AssessmentColumns, assessmentJson } from './body.ts';
 import { openReviews } from './reviews.ts';
-import type { NewAssessment } from './store.ts';
-import { findLive, insertAssessments } from './store.ts';
+import { type NewAssessment, findLive, insertAssessments } from './store.ts';
 
 /** The absolute URL of evidence PDFs, up to the assessment's ID. */
 export function reportBase(baseUrl: string): string {

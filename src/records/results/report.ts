@@ -1,7 +1,6 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
-import type { StoredAssessment } from './store.ts';
-import { findLive, setReportSha256, stampAssessments } from './store.ts';
+import { type StoredAssessment, findLive, setReportSha256, stampAssessments } from './store.ts';
 
 /** Gives a live result another report hash if it is in the expected state. @returns whether it did */
 async function setReport(

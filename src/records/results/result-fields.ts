@@ -5,8 +5,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, isStorableText } from '../../platform/validation/personal-data.ts';
 import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import { subjects } from '../../engine/scoring/levels.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
+import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 
 /** A fault of a record: the field, what is expected there and an example. It never repeats the value. */
 export type Fault = { field: string; expected: string; example: string };

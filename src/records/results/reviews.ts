@@ -44,17 +44,12 @@ export function flagsOf(content: { is_borderline: boolean; needs_review: boolean
 const nextNumber = (assessmentId: string) =>
   `(select coalesce(max(n.review_no), 0) + 1 from review n where n.organisation_id = $1 and n.assessment_id = ${assessmentId})`;
 
-const open = statement(
-  'review.open',
-  `
+const open = statement('review.open')`
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
   select $1, assessment_id, 1, learner_id, subject, $6, string_to_array(flags, ',')
-    from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`,
-);
+    from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`;
 // A person_fit flag comes from the answers, so no amendment removes it.
-const follow = statement(
-  'review.follow_flags',
-  `
+const follow = statement('review.follow_flags')`
   with input as (
     select assessment_id, learner_id, subject, string_to_array(flags, ',') as flags, appeared
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bool[]) as g(assessment_id, learner_id, subject, flags, appeared)),
@@ -67,14 +62,10 @@ const follow = statement(
     returning r.assessment_id)
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
   select $1, g.assessment_id, ${nextNumber('g.assessment_id')}, g.learner_id, g.subject, $7, g.flags
-    from input g where g.appeared and not exists (select from followed f where f.assessment_id = g.assessment_id)`,
-);
-const deleteUnneeded = statement(
-  'review.unneeded',
-  `
+    from input g where g.appeared and not exists (select from followed f where f.assessment_id = g.assessment_id)`;
+const deleteUnneeded = statement('review.unneeded')`
   delete from review
-   where organisation_id = $1 and assessment_id = any($2::uuid[]) and decided_at is null and flags = '{}' and requested_at is null`,
-);
+   where organisation_id = $1 and assessment_id = any($2::uuid[]) and decided_at is null and flags = '{}' and requested_at is null`;
 
 type FlaggedResult = { assessment_id: string; learner_id: string; subject: Subject; flags: readonly ReviewFlag[] };
 
@@ -124,15 +115,12 @@ export const findReviews = query<[organisationId: number, assessmentId: string],
     from review where organisation_id = $1 and assessment_id = $2 order by review_no`,
 );
 
-const insertRequest = statement(
-  'review.request',
-  `
+const insertRequest = statement('review.request')`
   with open as (
     update review set requested_at = $5, due_at = $6, request = $7
      where organisation_id = $1 and assessment_id = $2 and decided_at is null returning review_no)
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request)
-  select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $5, $6, $7 where not exists (select from open)`,
-);
+  select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $5, $6, $7 where not exists (select from open)`;
 
 type ReviewedResult = { assessment_id: string; learner_id: string; facet: number };
 
@@ -148,18 +136,12 @@ export async function requestReview(
   await work.tx.query(insertRequest, values);
 }
 
-const close = statement(
-  'review.decide',
-  `
+const close = statement('review.decide')`
   update review set outcome = $3, decided_at = $4, decided_by = $5, answer = $6
-   where organisation_id = $1 and assessment_id = $2 and decided_at is null returning review_no`,
-);
-const insertDecided = statement(
-  'review.insert_decided',
-  `
+   where organisation_id = $1 and assessment_id = $2 and decided_at is null returning review_no`;
+const insertDecided = statement('review.insert_decided')`
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, outcome, decided_at, decided_by, answer)
-  select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $6, $5, $7, $8`,
-);
+  select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $6, $5, $7, $8`;
 
 type Decision = { outcome: ReviewOutcome; by: string; answer: string | null };
 

@@ -1,7 +1,6 @@
 import type { KeyScope } from '../../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
-import type { Tx } from '../../platform/db/database.ts';
-import { statement } from '../../platform/db/database.ts';
+import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { counted, counting, tokenOf } from '../../feed/digest.ts';
 import type { CountedRow, Feed } from '../../feed/position.ts';
@@ -36,9 +35,7 @@ export type StoredAssessment = Omit<NewAssessment, 'flags'> & {
 };
 
 // Texts are split row by row: PostgreSQL would write a materialised list of them to disk in a large batch.
-const insert = statement(
-  'assessment.insert',
-  `
+const insert = statement('assessment.insert')`
   with input as materialized (
     select g.*, l.group_set_id, $10::int8 + ${stepUs} * (g.n - 1) as position,
            ${tokenOf('g.assessment_id', `($10::int8 + ${stepUs} * (g.n - 1))`)} as token
@@ -55,8 +52,7 @@ const insert = statement(
     insert into assessment_feed (organisation_id, position, first_position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
     select $1, position, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from input),
   ${counting(null, 'select group_set_id, facet, token from input')}
-  select (select count(*) from input) as count, ${counted}`,
-);
+  select (select count(*) from input) as count, ${counted}`;
 
 /** Stores results in the order of `rows`, at the positions from `first` on. The caller holds the feed's lock. */
 export async function insertAssessments(work: UnitOfWork, feed: Feed, rows: NewAssessment[], first: number) {
@@ -86,11 +82,9 @@ export const liveOne = (organisationId: string, assessmentId: string) => `
     join feed v on v.organisation_id = a.organisation_id
    where a.organisation_id = ${organisationId} and a.assessment_id = ${assessmentId} and not f.deleted`;
 const live = statement('assessment.live', liveOne('$1', '$2'));
-const liveWithin = statement(
-  'assessment.live_within',
-  `${liveOne('$1', '$2')} and ($3::int2[] is null or a.facet = any($3))
-     and ($4::uuid[] is null or (select s.group_ids && $4 from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id))`,
-);
+const liveWithin = statement('assessment.live_within')`
+  ${liveOne('$1', '$2')} and ($3::int2[] is null or a.facet = any($3))
+     and ($4::uuid[] is null or (select s.group_ids && $4 from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id))`;
 
 export async function findLive(tx: Tx, organisationId: number, assessmentId: string) {
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
@@ -115,12 +109,9 @@ export const findLearnerAssessments = query<[organisationId: number, learnerId: 
    order by a.assessed_at desc, a.assessment_id desc`,
 );
 
-const stored = statement(
-  'assessment.stored',
-  `
+const stored = statement('assessment.stored')`
   select a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.body from assessment a
-   where a.organisation_id = $1 and a.assessment_id = any($2)`,
-);
+   where a.organisation_id = $1 and a.assessment_id = any($2)`;
 
 /** Results stored under these IDs. `body` is null for a deleted one. */
 export function findStored(tx: Tx, organisationId: number, ids: string[]) {
@@ -174,9 +165,7 @@ export const forgetReasonsBefore = query<[organisationId: number, learnerId: str
   returning c.assessment_id`,
 );
 
-const stampThese = statement(
-  'assessment.stamp',
-  `
+const stampThese = statement('assessment.stamp')`
   with input as materialized (
     select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.token as had, $4 + ${stepUs} * (g.n - 1) as position,
            ${tokenOf('f.assessment_id', `($4::int8 + ${stepUs} * (g.n - 1))`)} as token
@@ -186,8 +175,7 @@ const stampThese = statement(
     update assessment_feed f set position = g.position, token = g.token
       from input g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id),
   ${counting('select group_set_id, facet, had as token from input', 'select group_set_id, facet, token from input')}
-  select ${counted}`,
-);
+  select ${counted}`;
 
 /** Gives these assessments and their learners new positions. */
 export async function stampAssessments(work: UnitOfWork, feed: Feed, rows: ResultKey[]): Promise<void> {
@@ -202,9 +190,7 @@ export async function stampAssessments(work: UnitOfWork, feed: Feed, rows: Resul
   await stampLearners(work, feed, [...new Set(rows.map((r) => r.learner_id))]);
 }
 
-const empty = statement(
-  'assessment.empty',
-  `
+const empty = statement('assessment.empty')`
   with was as materialized (
     select learner_id, group_set_id, facet, token from assessment_feed
      where organisation_id = $1 and learner_id = $3 and assessment_id = $2 and not deleted),
@@ -215,8 +201,7 @@ const empty = statement(
   gone as (
     update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2),
   ${counting('select group_set_id, facet, token from was', null)}
-  select ${counted}`,
-);
+  select ${counted}`;
 
 /** Turns an assessment into its tombstone, which holds no personal data. */
 export async function emptyAssessment(work: UnitOfWork, feed: Feed, row: ResultKey): Promise<void> {
@@ -228,16 +213,13 @@ export async function emptyAssessment(work: UnitOfWork, feed: Feed, row: ResultK
 }
 
 // Withdrawn results move too, at their positions: a client that still holds one must find its tombstone.
-const transfer = statement(
-  'assessment.pass',
-  `
+const transfer = statement('assessment.pass')`
   with stored as (
     update assessment a set learner_id = $3 from assessment_feed f
      where f.organisation_id = $1 and f.learner_id = $2 and a.organisation_id = $1 and a.assessment_id = f.assessment_id),
   fed as (
     update assessment_feed set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning deleted)
-  select count(*) as count from fed where not deleted`,
-);
+  select count(*) as count from fed where not deleted`;
 
 /** Moves results and scope exits to another learner, without new texts or positions. @returns how many are live */
 export async function transferResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
@@ -247,14 +229,11 @@ export async function transferResults(work: UnitOfWork, feed: Feed, from: string
 
 // The times of a result's changes are its order. A change in the same millisecond as the last, or on a clock that
 // stepped back, gets a time one microsecond later. The caller holds the feed's lock.
-const insertChange = statement(
-  'assessment.insert_change',
-  `
+const insertChange = statement('assessment.insert_change')`
   insert into assessment_change (organisation_id, assessment_id, at, kind, actor, reason, before)
   select $1, c.assessment_id, greatest($3, (select max(p.at) + interval '1 microsecond' from assessment_change p
                                              where p.organisation_id = $1 and p.assessment_id = c.assessment_id)), $4, $5, $6, c.before
-    from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)`,
-);
+    from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)`;
 
 export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: string };
 

@@ -1,8 +1,6 @@
 import { posix } from 'node:path';
-import type { Content } from '../../platform/html/html.ts';
-import { attributes, html } from '../../platform/html/html.ts';
-import type { Text } from './markdown.ts';
-import { beginning } from './markdown.ts';
+import { type Content, attributes, html } from '../../platform/html/html.ts';
+import { type Text, beginning } from './markdown.ts';
 
 export type Page = Text & {
   path: string;

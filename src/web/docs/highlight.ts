@@ -1,5 +1,4 @@
-import type { Content } from '../../platform/html/html.ts';
-import { html } from '../../platform/html/html.ts';
+import { type Content, html } from '../../platform/html/html.ts';
 
 /** Keywords by family of languages. */
 const words = {

@@ -1,5 +1,4 @@
-import type { Token, Tokens } from 'marked';
-import { Marked } from 'marked';
+import { type Token, type Tokens, Marked } from 'marked';
 import { Markup, escapeHtml, html } from '../../platform/html/html.ts';
 import { highlight } from './highlight.ts';
 

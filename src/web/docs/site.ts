@@ -2,14 +2,11 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { makeOpenApi, openApiText } from '../../api/reference/openapi.ts';
-import type { Content } from '../../platform/html/html.ts';
-import { html } from '../../platform/html/html.ts';
+import { type Content, html } from '../../platform/html/html.ts';
 import { tokens } from '../../platform/html/assets.ts';
-import type { Page } from './frame.ts';
 import contents from './contents.json' with { type: 'json' };
-import { frame, relative, siteTitle } from './frame.ts';
-import type { Places, Text } from './markdown.ts';
-import { codeBlock, headingIds, renderMarkdown } from './markdown.ts';
+import { type Page, frame, relative, siteTitle } from './frame.ts';
+import { type Places, type Text, codeBlock, headingIds, renderMarkdown } from './markdown.ts';
 import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
 

@@ -1,4 +1,3 @@
-import type { ResultContent } from '../../records/results/body.ts';
 import { type Subject, subjectNames } from '../../engine/scoring/levels.ts';
 import { type Content, type Markup, attributes, html } from '../../platform/html/html.ts';
 import { declarationText } from '../../sittings/evidence.ts';
@@ -8,7 +7,7 @@ import type { SittingRow } from '../../sittings/store.ts';
 import { standards } from '../../sittings/scoring/standards.ts';
 import { timeLimitMs } from '../../sittings/working-time.ts';
 import { type Page, errorSummary, named } from './layout.ts';
-import { type Asked, reviewPart } from './question/review-part.ts';
+import { type Asked, type Closing, reviewPart } from './question/review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
 
 export type Names = { learner: string; organisation: string };
@@ -182,19 +181,3 @@ function next(base: string, link: Link, last: Closing, names: Names): Content {
   const again = last.kind === 'void' && last.subject === link.next;
   return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${starting(base, link.next)}`;
 }
-
-export type Closing =
-  | {
-      kind: 'result';
-      subject: Subject;
-      content: ResultContent;
-      address: string;
-      /** The sitting was left, and closed after 48 hours. */
-      unfinished: boolean;
-      /** The sitting has fewer answers than a full one. */
-      few: boolean;
-      /** A reviewer has set another level than the engines. */
-      byPerson: boolean;
-      assessedMs: number;
-    }
-  | { kind: 'removed' | 'erased' | 'void'; subject: Subject };

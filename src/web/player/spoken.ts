@@ -1,5 +1,4 @@
-import type { Markup } from '../../platform/html/html.ts';
-import { unescapeHtml } from '../../platform/html/html.ts';
+import { type Markup, unescapeHtml } from '../../platform/html/html.ts';
 
 /** An element of our own markup. */
 type Node = { tag: string; attributes: Record<string, string>; children: (Node | string)[] };

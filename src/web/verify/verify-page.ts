@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { App } from '../../platform/app.ts';
-import type { Content } from '../../platform/html/html.ts';
-import { Markup, html } from '../../platform/html/html.ts';
+import { type Content, Markup, html } from '../../platform/html/html.ts';
 import { splitQuery } from '../../api/http/query.ts';
-import type { Vouching } from '../../records/evidence/verify.ts';
-import { isSha256, vouch } from '../../records/evidence/verify.ts';
+import { type Vouching, isSha256, vouch } from '../../records/evidence/verify.ts';
 import { monthNames } from '../../platform/time/clock.ts';
 
 const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8').trim();

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import type { Database } from '../../../src/platform/db/database.ts';
 import { statement } from '../../../src/platform/db/database.ts';
 
-const recent = statement(
-  'laws.recent_positions',
-  `
+const recent = statement('laws.recent_positions')`
   select assessment_id::text as id, position from assessment_feed where organisation_id = $1 and position >= $2
   union all select learner_id::text, position from learner_feed where organisation_id = $1 and position >= $2
-  union all select group_id::text, position from learner_group where organisation_id = $1 and position >= $2`,
-);
+  union all select group_id::text, position from learner_group where organisation_id = $1 and position >= $2`;
 
 /** Law 3: looks at an organisation's feed again and again; nothing may become visible below what was visible before. */
 export class PositionWatch {

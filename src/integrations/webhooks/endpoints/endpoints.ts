@@ -37,8 +37,8 @@ export function endpointPayload(row: EndpointRow) {
 const columns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
   previous_secret_until, earlier_secrets, failing_since, warned_at, created_at, updated_at`;
 const one = `where organisation_id = $1 and endpoint_id = $2`;
-const byId = statement('webhook.by_id', `select ${columns} from webhook_endpoint ${one}`);
-const locked = statement('webhook.locked', `${byId.text} for update`);
+const byId = statement('webhook.by_id')`select ${columns} from webhook_endpoint ${one}`;
+const locked = statement('webhook.locked')`${byId.text} for update`;
 const list = statement('webhook.list')`
   select ${columns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`;
 const insert = statement('webhook.insert')`
@@ -59,7 +59,7 @@ const resume = statement('webhook.resume')`
 const rotate = statement('webhook.rotate')`
   update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5, earlier_secrets = $6
    ${one} returning ${columns}`;
-const remove = statement('webhook.remove', `delete from webhook_endpoint ${one} returning endpoint_id`);
+const remove = statement('webhook.remove')`delete from webhook_endpoint ${one} returning endpoint_id`;
 
 export const listEndpoints = (tx: Tx, organisationId: number) => tx.query<EndpointRow>(list, [organisationId]);
 

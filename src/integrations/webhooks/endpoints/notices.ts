@@ -31,7 +31,7 @@ const takeNew = statement('notice.take_new')`
   select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, t.at, t.kind, t.since
     from taken t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
    order by t.at, t.notice_id`;
-const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
+const prune = statement('notice.prune')`delete from endpoint_notice where at < $1`;
 
 /** The newest first. */
 export const latestNotices = (tx: Tx, organisationId: number, since: Date, max: number) =>

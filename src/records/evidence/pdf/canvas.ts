@@ -1,9 +1,7 @@
 import { face } from './faces.ts';
-import type { PdfFile, Ref } from './objects.ts';
-import { pdfNumber, pdfText, refTo } from './objects.ts';
+import { type PdfFile, type Ref, pdfNumber, pdfText, refTo } from './objects.ts';
 import { SubsetFont } from './font.ts';
-import type { Element } from './structure.ts';
-import { linkAnnotation } from './structure.ts';
+import { type Element, linkAnnotation } from './structure.ts';
 import type { Glyph, Line } from './shaping.ts';
 
 /** Red, green, blue, each from 0 to 1. */

@@ -1,8 +1,6 @@
-import type { Canvas, Colour } from './canvas.ts';
-import { pageHeight, pageWidth } from './canvas.ts';
+import { type Canvas, type Colour, pageHeight, pageWidth } from './canvas.ts';
 import type { Element } from './structure.ts';
-import type { Line, Weight } from './shaping.ts';
-import { breakLines, followedBySpace } from './shaping.ts';
+import { type Line, type Weight, breakLines, followedBySpace } from './shaping.ts';
 
 // The colours are dark enough for any printer, and none has a meaning of its own.
 export const ink: Colour = [0.1, 0.11, 0.13];

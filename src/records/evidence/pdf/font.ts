@@ -1,7 +1,6 @@
 import type { Face } from './faces.ts';
 import type { Glyph } from './shaping.ts';
-import type { PdfFile, Ref } from './objects.ts';
-import { pdfNumber, refTo, utf16Hex } from './objects.ts';
+import { type PdfFile, type Ref, pdfNumber, refTo, utf16Hex } from './objects.ts';
 import { subsetTrueType } from './truetype.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { Block, EvidenceDocument } from '../content.ts';
-import type { Canvas, Colour } from './canvas.ts';
-import { pageHeight } from './canvas.ts';
+import { type Canvas, type Colour, pageHeight } from './canvas.ts';
 import type { TextBox } from './flow.ts';
 import {
   Flow,
@@ -23,8 +22,7 @@ import { drawLadder } from './ladder.ts';
 import { drawQr } from './qr.ts';
 import type { Element } from './structure.ts';
 import { drawBars, drawTable } from './tables.ts';
-import type { Weight } from './shaping.ts';
-import { followedBySpace, shapeLine } from './shaping.ts';
+import { type Weight, followedBySpace, shapeLine } from './shaping.ts';
 
 /** Lays the document out. The structure elements become children of `root`. */
 export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element): void {

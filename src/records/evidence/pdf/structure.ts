@@ -1,5 +1,4 @@
-import type { PdfFile, Ref } from './objects.ts';
-import { pdfAscii, pdfNumber, pdfText, refTo } from './objects.ts';
+import { type PdfFile, type Ref, pdfAscii, pdfNumber, pdfText, refTo } from './objects.ts';
 
 /** Structure types of PDF 1.4 that the pages use. */
 export type Tag =

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { amongMembers, isVisibleLearner } from '../../../organisations/groups/visibility.ts';
+import { type Visibility, amongMembers, isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { allFacets } from '../facet.ts';
 import { lastChangeOf } from './history.ts';
 

@@ -1,17 +1,13 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
-import type {
-  AccessPath,
-  Counts,
-  GroupSets,
-  ResultQuery,
-  ResultFilter,
-  ResultPageStart,
-  ResultSort,
-} from './browse-statements.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Visibility, isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import {
+  type AccessPath,
+  type Counts,
+  type GroupSets,
+  type ResultQuery,
+  type ResultFilter,
+  type ResultPageStart,
+  type ResultSort,
   hasIndex,
   maxGathered,
   maxGatheredBy,
@@ -21,8 +17,7 @@ import {
   scanOf,
   scanEnd,
 } from './browse-statements.ts';
-import type { ResultContent } from '../body.ts';
-import { contentOf } from '../body.ts';
+import { type ResultContent, contentOf } from '../body.ts';
 
 export type BrowsedResult = {
   assessment_id: string;
@@ -47,42 +42,26 @@ export type ResultPage = {
   sortedSinceUs: number | null;
 };
 
-const setsOfGroup = statement(
-  'result.sets_of_groups',
-  `
+const setsOfGroup = statement('result.sets_of_groups')`
   select g.group_set_id from group_set_group g
     join group_set s on s.organisation_id = g.organisation_id and s.group_set_id = g.group_set_id
-   where g.organisation_id = $1 and g.group_id = $2 and s.group_ids @> $3::uuid[] and ($4::uuid[] is null or s.group_ids && $4)`,
-);
-const setsOfSight = statement(
-  'result.sets_of_sight',
-  'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])',
-);
+   where g.organisation_id = $1 and g.group_id = $2 and s.group_ids @> $3::uuid[] and ($4::uuid[] is null or s.group_ids && $4)`;
+const setsOfSight = statement('result.sets_of_sight')`
+  select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])`;
 /** The number of live results in these sets and facets, from the digest's cells, and in total. */
-const inCells = statement(
-  'result.in_cells',
-  `
+const inCells = statement('result.in_cells')`
   select v.digest_n as total, coalesce((
       select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
          and ($3::uuid[] is null or c.group_set_id in (select unnest($3::uuid[])))), 0)::int8 as n
-    from feed v where v.organisation_id = $1`,
-);
-const ofFeed = statement(
-  'result.of_feed',
-  'select digest_n as n, digest_n as total from feed where organisation_id = $1',
-);
-const inDays = statement(
-  'result.in_days',
-  `
+    from feed v where v.organisation_id = $1`;
+const ofFeed = statement('result.of_feed')`
+  select digest_n as n, digest_n as total from feed where organisation_id = $1`;
+const inDays = statement('result.in_days')`
   select count(*) as n from (select from assessment where organisation_id = $1 and assessed_at >= $2 and assessed_at < $3
-     order by assessed_at, assessment_id limit ${maxGathered + 1}) d`,
-);
-const sinceChange = statement(
-  'result.since_change',
-  `
+     order by assessed_at, assessment_id limit ${maxGathered + 1}) d`;
+const sinceChange = statement('result.since_change')`
   select count(*) as n from (select from assessment_feed where organisation_id = $1 and position >= $2
-     order by position limit ${maxGathered + 1}) f`,
-);
+     order by position limit ${maxGathered + 1}) f`;
 
 /** The group sets of learners that are visible and in the filter's groups; null: every set. */
 export async function groupSetsFor(
@@ -223,15 +202,12 @@ export type ResultDetail = Omit<BrowsedResult, 'content' | 'change'> & {
   content: ResultContent | null;
 };
 
-const whole = statement(
-  'result.whole',
-  `
+const whole = statement('result.whole')`
   select a.assessment_id, a.learner_id, a.source, a.report_sha256, a.assessed_at, a.body, f.position, f.group_set_id, l.ref, l.full_name
     from assessment a
     join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and ${isVisibleLearner('a.learner_id', '$3')}`,
-);
+   where a.organisation_id = $1 and a.assessment_id = $2 and ${isVisibleLearner('a.learner_id', '$3')}`;
 
 /** One result, live or withdrawn, of a visible learner. */
 export async function findResult(

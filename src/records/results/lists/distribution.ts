@@ -1,7 +1,5 @@
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { isVisibleGroup } from '../../../organisations/groups/visibility.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Visibility, isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
 /** How the results of groups spread over levels. The counts are sums of the digest's cells. */
 
@@ -13,9 +11,7 @@ export type GroupDistribution = {
   counts: ReadonlyMap<number, number>;
 };
 
-const groupsOf = statement(
-  'result.spread_groups',
-  `
+const groupsOf = statement('result.spread_groups')`
   with place as materialized (
     select not p.active as is_old, lower(p.name) as name, p.group_id from learner_group p
      where p.organisation_id = $1 and p.group_id = $4 and ${isVisibleGroup('p.group_id', '$6')})
@@ -24,20 +20,16 @@ const groupsOf = statement(
      and ${isVisibleGroup('g.group_id', '$6')}
      and (not exists (select from place)
           or (not g.active, lower(g.name), g.group_id) > (select p.is_old, p.name, p.group_id from place p))
-   order by not g.active, lower(g.name), g.group_id limit $5`,
-);
+   order by not g.active, lower(g.name), g.group_id limit $5`;
 // A set is visible if it contains a visible group: its learners are members of that group now.
-const cells = statement(
-  'result.spread_cells',
-  `
+const cells = statement('result.spread_cells')`
   select s.group_id, c.facet, sum(c.n)::int8 as n
     from unnest($2::uuid[]) as g(group_id)
     join group_set_group s on s.organisation_id = $1 and s.group_id = g.group_id
     join digest_cell c on c.organisation_id = $1 and c.group_set_id = s.group_set_id and c.n > 0
    where $3::uuid[] is null or exists (
      select from group_set seen where seen.organisation_id = $1 and seen.group_set_id = s.group_set_id and seen.group_ids && $3)
-   group by 1, 2`,
-);
+   group by 1, 2`;
 
 /**
  * Groups of a type, or one group, in the order of their names, with their results by subject and level.

@@ -1,16 +1,13 @@
-import { PassThrough } from 'node:stream';
-import type { Readable } from 'node:stream';
+import { type Readable, PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../../platform/app.ts';
 import type { Database, Tx } from '../../../platform/db/database.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
-import type { Column, Sheet, SheetFormat } from '../../../platform/formats/sheet.ts';
-import { sheetBytes } from '../../../platform/formats/sheet.ts';
+import { type Column, type Sheet, type SheetFormat, sheetBytes } from '../../../platform/formats/sheet.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import type { BrowsedResult } from './browse.ts';
-import { everyResult, exportSort } from './browse.ts';
+import { type BrowsedResult, everyResult, exportSort } from './browse.ts';
 import type { ResultQuery } from './browse-statements.ts';
 import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
 

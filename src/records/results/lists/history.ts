@@ -1,6 +1,5 @@
 import { uuidArray } from '../../../platform/db/arrays.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
 
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
@@ -18,26 +17,18 @@ export const lastChangeOf = (id: string): string => `(
     select kind, at, actor, reason from assessment_change
      where organisation_id = $1 and assessment_id = ${id} order by at desc limit 1)`;
 
-const changesOf = statement(
-  'assessment.changes',
-  `
+const changesOf = statement('assessment.changes')`
   select at, kind, actor, reason, before from assessment_change
-   where organisation_id = $1 and assessment_id = $2 order by at`,
-);
-const bodyOf = statement(
-  'assessment.body',
-  'select body from assessment where organisation_id = $1 and assessment_id = $2',
-);
+   where organisation_id = $1 and assessment_id = $2 order by at`;
+const bodyOf = statement('assessment.body')`
+  select body from assessment where organisation_id = $1 and assessment_id = $2`;
 
 /** The reason of a change by an import. If the import only confirmed an amendment, the entry is not shown. */
 export const importedAgain = 'imported again with changes';
 
-const changesOfMany = statement(
-  'assessment.changes_of_many',
-  `
+const changesOfMany = statement('assessment.changes_of_many')`
   select assessment_id, reason, before from assessment_change
-   where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`,
-);
+   where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`;
 
 /** The last imported bodies of results, without later amendments; null if they were deleted. */
 export async function lastImported(

@@ -1,10 +1,7 @@
 import { nilUuid } from '../../../platform/crypto/random.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
-import type { ResultContent } from '../body.ts';
-import { contentOf } from '../body.ts';
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Visibility, isVisibleLearner } from '../../../organisations/groups/visibility.ts';
+import { type ResultContent, contentOf } from '../body.ts';
 import { levelInterval, levelsGained, overlap } from './interval.ts';
 
 /** The progress of a group's learners: the first and the latest result of each learner in a subject. */
@@ -26,20 +23,15 @@ export type ProgressFilter = {
   subject: number | null;
 };
 
-const members = statement(
-  'progress.members',
-  `
+const members = statement('progress.members')`
   select m.learner_id from membership m
    where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and m.learner_id > $5
      and not exists (
        select from unnest($3::uuid[]) as g(group_id) where not exists (
          select from membership o where o.organisation_id = $1 and o.group_id = g.group_id and o.learner_id = m.learner_id and o.left_position is null))
      and ${isVisibleLearner('m.learner_id', '$4')}
-   order by m.learner_id limit $6`,
-);
-const firstAndLatest = statement(
-  'progress.first_and_latest',
-  `
+   order by m.learner_id limit $6`;
+const firstAndLatest = statement('progress.first_and_latest')`
   select l.learner_id, l.full_name, l.ref, x.results, x.first_id, x.latest_id, a.assessed_at as first_at, a.body as first_body,
          b.assessed_at as latest_at, b.body as latest_body
     from unnest($2::uuid[]) as m(learner_id)
@@ -54,8 +46,7 @@ const firstAndLatest = statement(
     join assessment a on a.organisation_id = $1 and a.assessment_id = x.first_id
     join assessment b on b.organisation_id = $1 and b.assessment_id = x.latest_id
    where ${isVisibleLearner('m.learner_id', '$4')}
-   order by l.learner_id, x.subject`,
-);
+   order by l.learner_id, x.subject`;
 
 type Row = Omit<Progress, 'first' | 'latest'> &
   Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &

@@ -1,12 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../../platform/db/database.ts';
-import type { Digest, DigestFilter } from '../../../feed/digest.ts';
-import { findBucketMembers, findBuckets, findDigest } from '../../../feed/digest.ts';
-import type { FeedState } from '../../../feed/etag.ts';
-import { sameState } from '../../../feed/etag.ts';
+import { type Digest, type DigestFilter, findBucketMembers, findBuckets, findDigest } from '../../../feed/digest.ts';
+import { type FeedState, sameState } from '../../../feed/etag.ts';
 import { formatPosition } from '../../../feed/time.ts';
-import type { ListedPage } from './list.ts';
-import { listAssessments, listWithin } from './list.ts';
+import { type ListedPage, listAssessments, listWithin } from './list.ts';
 import type { AssessmentFilter, PageRequest } from './page-statements.ts';
 
 /** The digest in the API: on the last page of a sync, and in buckets that find differences (docs/decisions/0005). */

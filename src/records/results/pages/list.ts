@@ -1,5 +1,4 @@
-import type { Database, Tx } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
+import { type Database, type Tx, statement } from '../../../platform/db/database.ts';
 import { reachedBy } from '../../../organisations/learner-ref.ts';
 import type { AccessPath, AssessmentFilter, PageRequest, PageScope } from './page-statements.ts';
 import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows } from './page-statements.ts';
@@ -34,35 +33,25 @@ const fewDays = 16;
 /** Up to this many days are listed in a statement. */
 const maxDays = 400;
 
-const setsOfGroups = statement(
-  'assessment.sets_of_groups',
-  'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)',
-);
+const setsOfGroups = statement('assessment.sets_of_groups')`
+  select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`;
 /** The position at which one of the groups has more exits than one page reads. */
-const exitsEnd = statement(
-  'assessment.exits_end',
-  `
+const exitsEnd = statement('assessment.exits_end')`
   select min(ahead.position) as position from unnest($2::uuid[]) as g(group_id), lateral (
     select e.position from scope_exit e where e.organisation_id = $1 and e.group_id = g.group_id and e.position >= $3
-     order by e.position offset $4 limit 1) ahead`,
-);
+     order by e.position offset $4 limit 1) ahead`;
 /** The position at which a window ends; no row if fewer rows are left. */
 const windowEnd = (name: string, beyond: string, way: string) =>
-  statement(
-    name,
-    `select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${way} offset $3::int8 * ${windowRows} - 1 limit 1`,
-  );
+  statement(name)`
+  select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${way} offset $3::int8 * ${windowRows} - 1 limit 1`;
 const windowEnds = {
   up: windowEnd('assessment.window_up', '>=', ''),
   down: windowEnd('assessment.window_down', '<=', ' desc'),
 };
-const learnerByRef = statement(
-  'assessment.learner_by_ref',
-  `
+const learnerByRef = statement('assessment.learner_by_ref')`
   select learner_id from ${reachedBy('array[$2::text]')} r
   union all select learner_id from learner where organisation_id = $1 and ref_hash = any($3)
-  union all select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`,
-);
+  union all select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`;
 
 /** The learner with this reference, and erased learners that had it. */
 export async function findLearnerIds(

@@ -1,10 +1,8 @@
 import type { KeyScope } from '../../../organisations/key-scope.ts';
 import { arrayLiteral, uuidArray } from '../../../platform/db/arrays.ts';
 import { batcher } from '../../../platform/db/batcher.ts';
-import type { Database } from '../../../platform/db/database.ts';
-import { statement } from '../../../platform/db/database.ts';
-import type { StoredAssessment } from '../store.ts';
-import { findLiveInScope, liveOne } from '../store.ts';
+import { type Database, statement } from '../../../platform/db/database.ts';
+import { type StoredAssessment, findLiveInScope, liveOne } from '../store.ts';
 
 /** Reads live results by ID. Reads that wait together share one statement. */
 
@@ -12,13 +10,10 @@ import { findLiveInScope, liveOne } from '../store.ts';
 const maxAtOnce = 64;
 
 // "offset 0" keeps it one index lookup for each, even if the tables were small when it was planned.
-const liveEach = statement(
-  'assessment.live_each',
-  `
+const liveEach = statement('assessment.live_each')`
   select g.n::int4 as n, r.*
     from unnest($1::int8[], $2::uuid[]) with ordinality as g(organisation_id, assessment_id, n)
-   cross join lateral (${liveOne('g.organisation_id', 'g.assessment_id')} offset 0) r`,
-);
+   cross join lateral (${liveOne('g.organisation_id', 'g.assessment_id')} offset 0) r`;
 
 const liveAlone = statement('assessment.live_alone', liveOne('$1', '$2'));
 

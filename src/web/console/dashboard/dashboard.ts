@@ -57,9 +57,7 @@ async function countInvitations(tx: Tx, id: number, visibility: Visibility, nowM
   return rows[0]!;
 }
 
-const integration = statement(
-  'today.integration',
-  `
+const integration = statement('today.integration')`
   select (select count(*)::int4 from (select from delivery d where d.organisation_id = $1 and d.status = 'dead' limit $2) c) as dead,
          (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'active' and w.failing_since is not null) as failing,
          (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'disabled') as disabled,
@@ -73,8 +71,7 @@ const integration = statement(
                 where u.organisation_id = $1 and u.key_id = k.key_id and u.first_at >= $5 and u.first_at > k.created_at + interval '1 day'
                   and not exists (
                     select from key_use o
-                     where o.organisation_id = $1 and o.key_id = k.key_id and o.network = u.network and o.first_at < u.first_at))) as elsewhere`,
-);
+                     where o.organisation_id = $1 and o.key_id = k.key_id and o.network = u.network and o.first_at < u.first_at))) as elsewhere`;
 
 type Integration = { dead: number; failing: number; disabled: number; unused: number; elsewhere: number };
 

@@ -126,45 +126,31 @@ export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' 
 
 type Reached = Partial<Record<Milestone | 'made', Date>>;
 
-const kept = statement('milestone.kept', `select kind, at from milestone where organisation_id = $1`);
-const keep = statement(
-  'milestone.keep',
-  `insert into milestone (organisation_id, kind, at) values ($1, $2, $3) on conflict (organisation_id, kind) do nothing`,
-);
-const keepLatest = statement(
-  'milestone.keep_latest',
-  `
+const kept = statement('milestone.kept')`select kind, at from milestone where organisation_id = $1`;
+const keep = statement('milestone.keep')`
+  insert into milestone (organisation_id, kind, at) values ($1, $2, $3) on conflict (organisation_id, kind) do nothing`;
+const keepLatest = statement('milestone.keep_latest')`
   insert into milestone (organisation_id, kind, at) values ($1, $2, $3)
-  on conflict (organisation_id, kind) do update set at = excluded.at`,
-);
-const forget = statement('milestone.forget', `delete from milestone where organisation_id = $1 and kind = $2`);
-const keys = statement(
-  'milestone.keys',
-  `
+  on conflict (organisation_id, kind) do update set at = excluded.at`;
+const forget = statement('milestone.forget')`delete from milestone where organisation_id = $1 and kind = $2`;
+const keys = statement('milestone.keys')`
   select (select min(created_at) from access_key where organisation_id = $1) as key,
-         (select min(first_at) from key_use where organisation_id = $1) as request`,
-);
+         (select min(first_at) from key_use where organisation_id = $1) as request`;
 
 /** Only the first calls matter, so a long audit log is not read to its beginning. */
 const latest = 5000;
-const walks = statement(
-  'milestone.walks',
-  `
+const walks = statement('milestone.walks')`
   select min(at) filter (where status = 200 and detail like '%"more":false%') as walk,
          min(at) filter (where status = 304) as not_modified,
          min(at) filter (where status = 200 and at > $2) as received
     from (select at, status, action, detail from audit where organisation_id = $1 order by audit_id desc limit ${latest}) a
-   where action = 'GET /assessments'`,
-);
-const deliveries = statement(
-  'milestone.deliveries',
-  `
+   where action = 'GET /assessments'`;
+const deliveries = statement('milestone.deliveries')`
   select min(d.finished_at) as webhook from webhook_endpoint e,
          lateral (select finished_at, status from delivery d
                    where d.organisation_id = $1 and d.endpoint_id = e.endpoint_id
                    order by created_at limit ${latest}) d
-   where e.organisation_id = $1 and d.status = 'succeeded'`,
-);
+   where e.organisation_id = $1 and d.status = 'succeeded'`;
 
 export async function findMilestones(
   tx: Tx,

@@ -11,12 +11,10 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, onceOf, findOr404, post } from '../kit/route.ts';
 import { lastInstantOf, dayOf } from '../../../organisations/zone.ts';
 import { listPage, formPage, confirmPage } from '../kit/page.ts';
-import type {
-  SubjectRequest,
-  RequestEntry,
-  RequestStep,
-} from '../../../governance/subject-requests/subject-requests.ts';
 import {
+  type SubjectRequest,
+  type RequestEntry,
+  type RequestStep,
   AboutErased,
   requestKinds,
   findRequest,

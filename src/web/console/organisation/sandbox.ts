@@ -110,12 +110,9 @@ function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: n
   };
 }
 
-const newest = statement(
-  'test_result.learners',
-  `
+const newest = statement('test_result.learners')`
   select learner_id, ref from learner where organisation_id = $1 and ref is not null
-   order by created_at desc, ref limit ${limits.consoleRows}`,
-);
+   order by created_at desc, ref limit ${limits.consoleRows}`;
 
 const testLearners = (tx: Tx, organisationId: number) =>
   tx.query<{ learner_id: string; ref: string }>(newest, [organisationId]);

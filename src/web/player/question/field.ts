@@ -1,7 +1,6 @@
 import type { Answer } from '../../../engine/item-bank/mark.ts';
 import type { Field, FieldOption, RenderModel } from '../../../engine/item-bank/render-model.ts';
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { inlineHtml, marked } from './text.ts';
 

@@ -1,5 +1,4 @@
-import type { Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Markup, html } from '../../../platform/html/html.ts';
 import type { Figure } from '../../../engine/item-bank/schema.ts';
 import { dataTable, marked } from './text.ts';
 

@@ -1,8 +1,7 @@
 import type { Answer, Problem } from '../../../engine/item-bank/mark.ts';
 import { plainText } from '../../../engine/item-bank/markup.ts';
 import type { Field, RenderModel, ScreenPart } from '../../../engine/item-bank/render-model.ts';
-import type { Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Markup, html } from '../../../platform/html/html.ts';
 import { fieldHtml, optionId } from './field.ts';
 import { figureHtml } from './figure.ts';
 import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';

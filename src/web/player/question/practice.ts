@@ -1,18 +1,13 @@
 import questions from './practice.json' with { type: 'json' };
-import type { Answer } from '../../../engine/item-bank/mark.ts';
-import { mark } from '../../../engine/item-bank/mark.ts';
-import type { RenderModel } from '../../../engine/item-bank/render-model.ts';
-import { renderModel } from '../../../engine/item-bank/render-model.ts';
+import { type Answer, mark } from '../../../engine/item-bank/mark.ts';
+import { type RenderModel, renderModel } from '../../../engine/item-bank/render-model.ts';
 import type { RenderedItem } from '../../../engine/item-bank/schema.ts';
-import type { Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import type { Subject } from '../../../engine/scoring/levels.ts';
+import { type Markup, html } from '../../../platform/html/html.ts';
 import { placeOf } from './field.ts';
 import { itemHtml, problemText } from './item.ts';
-import type { Page } from '../layout.ts';
-import { errorSummary } from '../layout.ts';
+import { type Page, errorSummary } from '../layout.ts';
 import { startForm } from '../pages.ts';
-import { subjectNames } from '../../../engine/scoring/levels.ts';
+import { type Subject, subjectNames } from '../../../engine/scoring/levels.ts';
 
 /** One easy question for each subject, to try the controls. It is not in the item bank, and nothing of it is stored. */
 const practices = questions as unknown as Record<Subject, { item: RenderedItem; answer: string }>;

@@ -1,13 +1,11 @@
 import type { Answer, Problem } from '../../../engine/item-bank/mark.ts';
-import type { Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Markup, html } from '../../../platform/html/html.ts';
 import type { Question } from '../../../sittings/answer.ts';
 import type { SittingRow } from '../../../sittings/store.ts';
 import { displayMs, maxDisplayMs, remainingMs } from '../../../sittings/working-time.ts';
 import { placeOf } from './field.ts';
 import { itemHtml, problemText, wantingFields } from './item.ts';
-import type { Page } from '../layout.ts';
-import { errorSummary } from '../layout.ts';
+import { type Page, errorSummary } from '../layout.ts';
 import { timeLeft } from '../words.ts';
 import { subjectNames } from '../../../engine/scoring/levels.ts';
 

@@ -1,12 +1,28 @@
+import type { Subject } from '../../../engine/scoring/levels.ts';
+import type { ResultContent } from '../../../records/results/body.ts';
 import type { Review } from '../../../records/results/results.ts';
-import type { Content } from '../../../platform/html/html.ts';
-import { attributes, html } from '../../../platform/html/html.ts';
+import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { waitingOf } from '../../../governance/result-reviews/decide.ts';
 import { canAsk } from '../../../governance/result-reviews/request.ts';
 import { named } from '../layout.ts';
-import type { Closing } from '../pages.ts';
 import { dayInLondon } from '../words.ts';
+
+export type Closing =
+  | {
+      kind: 'result';
+      subject: Subject;
+      content: ResultContent;
+      address: string;
+      /** The sitting was left, and closed after 48 hours. */
+      unfinished: boolean;
+      /** The sitting has fewer answers than a full one. */
+      few: boolean;
+      /** A reviewer has set another level than the engines. */
+      byPerson: boolean;
+      assessedMs: number;
+    }
+  | { kind: 'removed' | 'erased' | 'void'; subject: Subject };
 
 /** How the result was made, how to ask for a human review, and what came of it. */
 export type Asked = {

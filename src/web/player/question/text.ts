@@ -1,7 +1,5 @@
-import type { Content, Markup } from '../../../platform/html/html.ts';
-import { html } from '../../../platform/html/html.ts';
-import type { Block, Inline } from '../../../engine/item-bank/markup.ts';
-import { parseInline } from '../../../engine/item-bank/markup.ts';
+import { type Content, type Markup, html } from '../../../platform/html/html.ts';
+import { type Block, type Inline, parseInline } from '../../../engine/item-bank/markup.ts';
 
 /** The bank's parsed markup as HTML. @param spot makes the label of a place in a text */
 export function inlineHtml(
