@@ -10,11 +10,11 @@ import type { Gauge } from '../platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
 import { countOpenSittings } from '../sittings/sittings.ts';
 
-/** Collectors read the database at most this often. */
+/** The collectors read the database at most once in this time; scrapes in between get the last figures. */
 const freshMs = 5000;
-/** A slower figure is left out, so that metrics never slow a busy database. */
+/** A figure that takes longer is left out, so that metrics never slow a busy database. */
 const maxMs = 1000;
-/** For all figures: Prometheus waits 10 s, and several processes answer one after the other. */
+/** The time for all figures of a process. Prometheus waits 10 s, and several processes answer one after the other. */
 const allMs = 2000;
 
 const patience = `set statement_timeout = ${maxMs}`;
@@ -31,7 +31,7 @@ type Collector = { of: readonly Gauge[]; ask(tx: Tx, nowMs: number): Promise<voi
 
 const secondsSince = (nowMs: number, ms: number | null) => (ms === null ? 0 : Math.max(0, nowMs - ms) / 1000);
 
-/** The figures of alerts come first. */
+/** Figures that alerts depend on come first, because the time for all figures may end before the last one. */
 const collectors: Collector[] = [
   {
     of: [metricDefinitions.webhookBacklog, metricDefinitions.webhookOldest],
@@ -90,7 +90,7 @@ const collectors: Collector[] = [
 ];
 
 /**
- * Uses its own connection, because metrics matter most when all others are busy.
+ * Opens a connection for metrics only, because metrics matter most when all other connections are busy.
  * @returns a function that updates the figures; it never throws, and clears figures that it cannot read in time
  */
 export function databaseCollectors(app: App): () => Promise<void> {
@@ -117,10 +117,11 @@ export function databaseCollectors(app: App): () => Promise<void> {
     metricDefinitions.databaseUp.set(1);
     const storageFault = await findStorageFault(app.db.storageFaults, on);
     setStorageFault(storageFault);
-    // A session that began read-only stays so.
+    // A session that began read-only stays read-only after the fault ends, so a new session replaces it.
     if (storageFault === 'read_only') return renew();
     for (const { ask } of collectors) {
-      // A cancelled statement may have ended the connection, and its limit.
+      // A cancelled statement may have ended the connection. A new connection has no time limit, so the limit is set
+      // again.
       await on.query(patience);
       await ask(on, app.clock.nowMs()).catch(() => {});
     }
@@ -137,7 +138,7 @@ export function databaseCollectors(app: App): () => Promise<void> {
     const isLate = await Promise.race([answered.then(() => false), late]);
     over.abort();
     if (!isLate) return;
-    // The remaining statements fail with their connection.
+    // Closing the connection makes the remaining statements fail.
     renew();
   }
 

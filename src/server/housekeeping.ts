@@ -27,7 +27,7 @@ import { resends } from '../integrations/webhooks/resend.ts';
 import { closeIdleSittings } from '../sittings/expire.ts';
 
 const everyMs = 60_000;
-/** A standby or a backup may replace the database of a running process. */
+/** Restores are checked often, because a standby or a backup may replace the database while the process runs. */
 const restoresEveryMs = 10_000;
 
 type Chore = (app: App, signal: AbortSignal) => Promise<unknown>;
@@ -37,7 +37,7 @@ const inOne =
   (app) =>
     withUnitOfWork(app, null, chore);
 
-/** Each has its own timer, so that a slow or failing chore delays no other. */
+/** Each chore has its own timer, so that a slow or failing chore delays no other. */
 const chores: Record<string, Chore> = {
   clock: (app) => app.adjustClock(),
   idempotency: pruneIdempotency,
@@ -70,7 +70,7 @@ const chores: Record<string, Chore> = {
   mails: inOne(pruneMails),
 };
 
-/** Runs every chore once a minute, and looks for restores. A slow round delays only its own chore. */
+/** Runs every chore once a minute, and checks every 10 seconds whether the database was restored. */
 export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const loop = (name: string, firstMs: number, ms: number, once: Chore) =>

@@ -23,22 +23,21 @@ const closeMs = 2000;
 /** `begunAgain`: how many feeds began again after a restore. */
 export type OpenApp = { app: App; begunAgain: number | null; close(): Promise<void> };
 
-/** For tests and commands. */
+/** Options that only tests and commands set. */
 type OpenOptions = {
   clock?: Clock;
   random?: Random;
   logTo?: { write(text: string): unknown };
-  /** Accept a new secret. */
+  /** True: a new secret replaces the lost one. What the lost one protected stays unreadable. */
   acceptSecret?: boolean;
-  /** Do not create an embedded database. */
+  /** True: opening fails if the embedded database does not exist yet. */
   mustExist?: boolean;
   /** The actor who declares a restore. */
   restoredBy?: string;
-  /** The highest position that clients have seen, if it is above the clock. */
+  /** The highest position that clients have seen, in milliseconds, if it is above the clock. */
   shownMs?: number | undefined;
-  /** Aborts the opening. */
   signal?: AbortSignal;
-  /** Called when the database has answered; migrations may take long. */
+  /** Called when the database has answered, before migrations, which may take long. */
   reached?: () => void;
 };
 
@@ -49,7 +48,7 @@ async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> 
   const stop = () => reject(signal.reason as Error);
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  // The abandoned work fails with its connections.
+  // After an abort no caller awaits `work`, and its connections close. The resulting error must not end the process.
   work.catch(() => {});
   try {
     return await Promise.race([stopped, work]);
@@ -89,18 +88,18 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
     await provePooler(url, databaseDirectUrl);
     return isDistributed(databaseDirectUrl ?? url);
   };
-  // A paused pooler accepts connections and answers nothing.
+  // A paused pooler accepts connections but never answers, so only the signal ends this wait.
   const distributed = databaseUrl !== undefined && (await orStopped(reach(databaseUrl), options.signal));
   options.reached?.();
   const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
-    // A statement that waits for a lock must not delay the end.
+    // A statement that waits for a lock must not delay the end of the process.
     await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
     await embedded?.stop();
   };
   const prepare = async (): Promise<OpenApp> => {
     await ours.adjust(db);
-    // Checked before anything is created: DATABASE_URL may name another database.
+    // DATABASE_URL may name the wrong database, so this check comes before migrations create anything in it.
     if (options.restoredBy !== undefined && !(await holdsFeeds(db)))
       throw new DatabaseUnfit(
         'There is nothing to restore in this database: it holds no organisation. Check DATABASE_URL.',
@@ -123,7 +122,8 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
       restored: { pending: false, applied: '', older: false, since: null },
     };
     const mark = embedded === null ? null : await restoredMark(settings.dataDir);
-    // Before `applyErasures`: after a restore, a missing list must be an error.
+    // The restore is recorded before `applyErasures`, because after a restore a missing list of erasures must be an
+    // error.
     const begunAgain =
       options.restoredBy === undefined && mark !== null
         ? await takeUpRestore(app, 'operator', mark)

@@ -5,7 +5,7 @@ import { exposition, expositionType, readMetrics } from '../platform/observabili
 import { type Readiness, unknownChecks } from './probes.ts';
 import { build } from '../platform/config/version.ts';
 
-/** What the probe and metrics port reports: this process, or all that it has started. */
+/** What the probe and metrics port reports: the state of this process, or of all processes that it has started. */
 export type OperationsSource = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
 
 export type Operations = {
@@ -14,7 +14,7 @@ export type Operations = {
   stop(): Promise<void>;
 };
 
-/** Before the database is open. */
+/** Answers for the port while the database is not open yet. */
 const opening: OperationsSource = {
   readiness: async () => ({ status: 'not_ready', ...build, checks: unknownChecks }),
   metrics: async () => exposition(readMetrics()),
@@ -29,7 +29,7 @@ export async function startOperations(
 ): Promise<Operations> {
   let current = source;
   isOpening.set(source === opening ? 1 : 0);
-  // Until the database answers, it counts as down; a process that fails now has reported it.
+  // The metric counts the database as down until it answers, so a process that fails to open it has reported this.
   if (source === opening) databaseUp.set(0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],

@@ -14,7 +14,7 @@ import type { Probes } from './probes.ts';
 import { securityText, securityTextPath } from '../web/security-text.ts';
 import { registerSite } from '../web/docs/pages.ts';
 
-/** Limits requests by IP address. Each process counts alone. */
+/** Limits requests by IP address. Each process counts only its own requests. */
 function limitByAddress(app: App, fastify: FastifyInstance, max: number): void {
   const windows = new AddressWindows(app.clock, 'forget');
   fastify.addHook('onRequest', (request, _reply, done) => {
@@ -32,14 +32,14 @@ function serve(fastify: FastifyInstance, url: string, handler: RouteHandlerMetho
 }
 
 export async function registerPages(app: App, fastify: FastifyInstance, { readiness }: Probes): Promise<void> {
-  // The database is asked once for all waiting probes.
+  // One query answers all probes that wait.
   const ask = batcher<void, void>(async (probes) => {
     await app.db.query('select 1');
     return new Array<void>(probes.length).fill(undefined);
   }, Infinity);
   await fastify.register(async (probes) => {
     limitByAddress(app, probes, limits.probesPerAddress);
-    // Without credentials and audit; the response says only that the database answers.
+    // Monitors have no credentials, so the response only says that the database answers, and no audit row is written.
     serve(probes, '/healthz', async (_request, reply) => {
       await ask();
       return reply.header('cache-control', 'no-store').send({ status: 'ok' });
@@ -52,7 +52,7 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
         .send(state);
     });
   });
-  // No limit and no query: neither other clients nor a missing database must end this process.
+  // This probe has no rate limit and makes no query: other clients or a lost database must not get the process killed.
   serve(fastify, '/livez', (_request, reply) => void reply.header('cache-control', 'no-store').send({ status: 'ok' }));
   await fastify.register(async (pages) => {
     limitByAddress(app, pages, limits.pagesPerAddress);
@@ -71,7 +71,7 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
       const text = securityText(app.clock, { contact, baseUrl: app.settings.baseUrl });
       return void reply.type('text/plain; charset=utf-8').send(text);
     });
-  // Browsers request an icon, and log an error without one.
+  // Browsers request this icon for every page, and log an error without one.
   serve(
     fastify,
     '/favicon.ico',

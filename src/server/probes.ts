@@ -14,15 +14,15 @@ export type Readiness = {
   version: string;
   commit: string;
   checks: {
-    /** `disk_full`, `read_only`: no request can be answered. */
+    /** With `disk_full` or `read_only` the service can answer no request. */
     database: 'ok' | 'unavailable' | StorageFault;
-    /** `missing`: as after the restore of an older backup. */
+    /** `missing`: the schema is older than this release, as after the restore of an older backup. */
     migrations: 'ok' | 'missing' | 'unknown';
     draining: 'no' | 'yes';
-    /** The list of erasures has not been applied since the restore. */
+    /** Present while the list of erasures has not been applied since the last restore. */
     restore?: 'pending';
   };
-  /** With --processes. One ready process is enough. */
+  /** Present if the service runs with --processes. One ready process makes the service ready. */
   processes?: { ready: number; started: number };
 };
 
@@ -30,11 +30,11 @@ export const unknownChecks: Readiness['checks'] = { database: 'unavailable', mig
 
 export type Probes = {
   readiness(): Promise<Readiness>;
-  /** The service stops: it is not ready from now on. */
+  /** Makes the process not ready from now on, because the service is stopping. */
   drain(): void;
 };
 
-/** Requests need the pooler, so the probes check it too. */
+/** Requests go through the pooler, so the probes check the pooler too. Null if there is none. */
 export const throughPooler = (app: App): Dedicated | null =>
   app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
 
@@ -46,14 +46,14 @@ async function look(app: App, tx: Tx): Promise<Found> {
   return { migrated, pending, storageFault: await findStorageFault(app.db.storageFaults, tx) };
 }
 
-/** The embedded database cannot start while the disk is full. */
+/** Why the database is away. A full disk is checked here, because the embedded database cannot start then. */
 export async function whyAway({ db, settings }: App): Promise<StorageFault | null> {
   const seen = db.storageFaults.probed(false);
   if (seen !== null || settings.databaseUrl !== undefined) return seen;
   return (await isDiskFull(settings.dataDir)) ? 'disk_full' : null;
 }
 
-/** Uses its own connection: a busy pool does not make the process unready. */
+/** Opens a connection for probes only, so that a busy pool does not make the process unready. */
 export function createProbes(app: App): Probes {
   let draining = false;
   let connection = app.db.dedicated();
@@ -65,9 +65,9 @@ export function createProbes(app: App): Probes {
     pooler = throughPooler(app);
   };
   const ask = batcher<void, Found>(async (probes) => {
-    // A hanging connection is replaced for the next probe.
+    // If the connection hangs, a new one replaces it for the next probe.
     const [found] = await within(answerMs, Promise.all([look(app, connection), pooler?.query('select 1')]), renew);
-    // A session that began read-only stays so.
+    // A session that began read-only stays read-only after the fault ends, so a new session replaces it.
     if (found.storageFault === 'read_only') renew();
     return new Array<Found>(probes.length).fill(found);
   }, Infinity);

@@ -19,7 +19,7 @@ const accept = statement('service_secret.accept')`
 
 export async function isSecretOf(db: Database, secret: string): Promise<boolean> {
   const fingerprint = await lastUsed(db).catch((error: { code?: string }) => {
-    // The database has no tables yet.
+    // This error means that the database has no tables yet, so no secret was used.
     if (error.code !== undefinedTable) throw error;
   });
   return fingerprint === undefined || fingerprint === secretFingerprint(secret);
@@ -30,10 +30,10 @@ async function lastUsed(db: Database): Promise<string | undefined> {
 }
 
 /**
- * The service's secret, from its setting or from a file beside the embedded database. The first of several processes
- * generates the file.
- * @param mayMake whether a new secret may replace that of the database
- * @throws SettingsError if there is none, and the database has been used with one
+ * Reads the service's secret from ARS_SECRET or from a file next to the embedded database. If neither exists, the first
+ * process generates the file.
+ * @param mayMake whether to generate a secret although the database has been used with another
+ * @throws SettingsError if there is no secret, the database has been used with one, and `mayMake` is false
  */
 export async function serviceSecret(
   db: Database,
@@ -50,7 +50,7 @@ export async function serviceSecret(
     );
   let found = await read();
   if (found !== undefined) return found;
-  // Another process writes the file before it uses the database, so read again.
+  // If the database is in use, another process may have written the file since the first read, so read again.
   const isUsed = (await lastUsed(db)) !== undefined;
   if (isUsed) found = await read();
   if (found !== undefined) return found;
@@ -64,7 +64,7 @@ export async function serviceSecret(
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);
   handToOwnerOf(settings.dataDir, draft);
-  // The link is atomic, and only the first process succeeds.
+  // Linking is atomic: if several processes generate a secret, only the first one's file is kept.
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
@@ -73,8 +73,8 @@ export async function serviceSecret(
 }
 
 /**
- * Checks that the database was last used with one of the listed secrets. Of two processes that start together on an
- * empty database, one is refused.
+ * Checks that the database was last used with one of the listed secrets. If two processes with different secrets start
+ * together on an empty database, one is refused.
  * @throws SettingsError otherwise: links, cursors and stored secrets could not be read
  */
 export async function proveSecret(db: Database, current: string, previous: string[], nowMs: number): Promise<void> {
@@ -89,7 +89,7 @@ export async function proveSecret(db: Database, current: string, previous: strin
   );
 }
 
-/** After the old secret was lost. */
+/** Records the new secret as the database's secret, without proof of the old one, which was lost. */
 export async function acceptSecret(db: Database, current: string, nowMs: number): Promise<void> {
   await db.query(accept, [secretFingerprint(current), new Date(nowMs)]);
 }

@@ -15,29 +15,29 @@ import { findSession } from '../organisations/users/sessions.ts';
 import { nilUuid } from '../platform/crypto/random.ts';
 
 /**
- * Prepares what the first visitors need: plans the statements of the most visited pages on each kept connection, and
- * renders one evidence file with its fonts. Nothing is written, and no result is read.
+ * Makes the first visits fast: plans the statements of the most visited pages on each kept connection, and renders one
+ * evidence file to load its fonts. It writes nothing and reads no result.
  */
 export async function warmUp(app: App): Promise<void> {
   try {
     const [organisation] = await listOrganisations(app.db);
-    // In parallel, because each snapshot holds a connection.
+    // The snapshots run in parallel, so that each takes another connection.
     if (organisation !== undefined)
       await Promise.all(
         Array.from({ length: limits.readConnectionsKept }, () =>
           app.db.snapshot((tx) => readPages(app, tx, organisation.organisation_id)),
         ),
       );
-    // Rendering blocks the process for a quarter of a second, so other work goes first.
+    // Rendering blocks the process for a quarter of a second, so waiting requests run first.
     await turn();
     renderEdition(nobodys);
   } catch (error) {
-    // The first visitor waits a little longer.
+    // A failure is only logged: the first visitor waits a little longer.
     app.log.info('service.not_warmed_up', errorFields(error));
   }
 }
 
-/** Not immediately: after a restart other requests come first. */
+/** Waits before the warm-up, because requests come first after a restart. */
 export async function warmUpSoon(app: App, stopping: AbortSignal): Promise<void> {
   await delay(limits.warmUpAfterMs, undefined, { signal: stopping }).then(
     () => warmUp(app),
@@ -45,7 +45,7 @@ export async function warmUpSoon(app: App, stopping: AbortSignal): Promise<void>
   );
 }
 
-/** The dashboard and its lists, for an owner and for a tutor without learners. */
+/** Runs the statements of the dashboard and its lists, for an owner and for a tutor without learners. */
 async function readPages(app: App, tx: Tx, organisationId: number): Promise<void> {
   const now = new Date(app.clock.nowMs());
   const readOnly = { ...app, db: { ...app.db, query: tx.query } };

@@ -14,7 +14,10 @@ import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 
-/** Work that waits today. Each line leads to the page where it is done, and counts stop at 100. */
+/**
+ * The dashboard lists the work that waits today. Each line links to the page where the work is done. Counts stop at
+ * 100.
+ */
 
 const dayMs = 24 * 3600_000;
 
@@ -32,7 +35,10 @@ const members = `
 const unbegun =
   'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
 
-/** Starts from the members of the teams if they are few, otherwise from all open invitations. */
+/**
+ * Builds the statement that counts waiting invitations. It starts from the teams' members if they are few, otherwise
+ * from all open invitations.
+ */
 const invitations = (from: string) => {
   const counted = (more: string) => `
     (select count(*)::int4 from (
@@ -151,7 +157,7 @@ async function integrationLines({ app, base, role, organisationId }: Visit): Pro
   ];
 }
 
-/** Credits come last, and also with a count of 0: that is what an admin must know. */
+/** The line of credits comes last. It is shown even for 0 credits, because an admin must know that none is left. */
 async function managerLines({ app, base, role, organisationId: id }: Visit): Promise<[Line[], Line[]]> {
   if (!managers.includes(role)) return [[], []];
   const [{ plan, credits }, cases, unmatched] = await Promise.all([

@@ -14,7 +14,7 @@ export const homeRoutes: ConsoleRoute[] = [
   get('/console/organisations', 'person', organisations),
 ];
 
-/** A person with one organisation goes straight to it. The page of the organisation leads to its sandbox. */
+/** Redirects a person with one organisation to its page, which also links to its sandbox. */
 async function entrance(visit: PersonVisit): Promise<Answer> {
   const live = visit.session.memberships.filter((one) => !one.is_sandbox);
   return live.length === 1 ? { to: `/console/${live[0]!.public_id}` } : organisations(visit);
@@ -137,7 +137,7 @@ const keys = statement('milestone.keys')`
   select (select min(created_at) from access_key where organisation_id = $1) as key,
          (select min(first_at) from key_use where organisation_id = $1) as request`;
 
-/** Only the first calls matter, so a long audit log is not read to its beginning. */
+/** The query reads only this many of the latest rows: a client reaches the milestones with its first calls. */
 const latest = 5000;
 const walks = statement('milestone.walks')`
   select min(at) filter (where status = 200 and detail like '%"more":false%') as walk,
@@ -182,7 +182,7 @@ export async function findMilestones(
   return { reached, isNew };
 }
 
-/** A milestone stays after the log rows that showed it are deleted. */
+/** Stores reached milestones, because the log rows that prove them are deleted later. */
 export async function keepMilestones(
   work: UnitOfWork,
   organisationId: number,
@@ -192,7 +192,7 @@ export async function keepMilestones(
   for (const kind of kinds) await work.tx.query(keep, [organisationId, kind, reached[kind]]);
 }
 
-/** The milestone "received" starts again: it now waits for this test result. */
+/** Resets the milestone "received", so that it is reached when a client reads the new test result. */
 export async function testResultMade(work: UnitOfWork, organisationId: number): Promise<void> {
   await work.tx.query(keepLatest, [organisationId, 'made', new Date(work.nowMs)]);
   await work.tx.query(forget, [organisationId, 'received']);

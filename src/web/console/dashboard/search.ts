@@ -11,7 +11,7 @@ import { formPage } from '../kit/page.ts';
 
 export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, (visit) => searchPage(visit), search);
 
-/** The page never shows the text again, so the response is the same for unknown IDs and for those of another organisation. */
+/** The page does not repeat the text, so the response is the same for unknown IDs and IDs of other organisations. */
 const searchPage = (visit: Visit, faults: Faults = {}): Answer =>
   formPage(visit, {
     title: 'Find by reference or id',
@@ -33,7 +33,7 @@ async function search(visit: Visit): Promise<Answer> {
   if (text === '') return again('Enter a reference or an id.');
   if (text.includes('@') || holdsNationalInsuranceNumber(text))
     return again('Enter a reference or an id: never a name, an e-mail address or a number of a person.');
-  // The nil UUID finds nothing, and takes as long as any other ID.
+  // A malformed reference is looked up as the nil UUID, which finds nothing and takes the same time as a valid ID.
   const identifier = isOpaqueRef(text) ? text : nilUuid;
   const [found, call] = await Promise.all([
     findByIdentifier(app.db, id, identifier),

@@ -27,7 +27,7 @@ import { listPage, formPage, confirmPage, messagePage } from '../kit/page.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
 
-/** Groups of every type. Teams have further pages in teams.ts. */
+/** Pages for groups of every type. Teams also have the pages in teams.ts. */
 export const groupRoutes: ConsoleRoute[] = [
   get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
   ...formRoutes('/groups/create', managers, createPage, create),
@@ -228,7 +228,7 @@ async function setActive(visit: Visit, active: boolean): Promise<Answer> {
 async function history(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
   const found = await groupOf(visit);
-  // Several changes can share an instant, so the token also says how many of them were shown.
+  // Several changes can have the same time, so the token also says how many of them earlier pages showed.
   const [from = Number.MAX_SAFE_INTEGER, skip = 0] = (readToken(query.get('before'), 'int8', 'int4') ?? []).map(Number);
   const visibility = await visibilityOf(visit);
   const [{ rows, last }, by] = await Promise.all([

@@ -42,7 +42,10 @@ import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 
-/** Members are added by pasting references, and removed or moved by ticking them. Long lists are a background job. */
+/**
+ * Staff add members by pasting references, and remove or move members by ticking them. A background job handles long
+ * lists.
+ */
 export const memberRoutes: ConsoleRoute[] = [
   ...pasteRoutes('/groups/{group_id}/add', 'join'),
   ...pasteRoutes('/groups/{group_id}/take-out', 'leave'),
@@ -160,7 +163,7 @@ async function previewAll(visit: Visit): Promise<Answer> {
   return confirmation(visit, group, 'move', await everybody(visit, group), null, { all: true });
 }
 
-/** A job moves this many members at most. */
+/** The members that one job moves, up to the maximum of a job. */
 const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
@@ -296,7 +299,7 @@ function unchangedWords(run: MembershipRun): string {
   return run.leaves === null ? `${count}: in it already, or erased` : `${count}: not in it any more, or erased`;
 }
 
-/** Groups without a visible member are the same 404 as unknown ones. */
+/** A group without a member whom the person may see is the same 404 as an unknown group. */
 export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
   findOr404(visit, parameter, async (tx, organisationId, id) =>
     browseGroup(tx, organisationId, id, await visibilityOf(visit)),
@@ -304,7 +307,7 @@ export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGr
 
 export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
 
-/** A team has its page under Teams, except for developers, who cannot open that page. */
+/** The URL of a group's page. Teams have their page under Teams, except for developers, who cannot open that page. */
 export function groupPath({ base, role }: Visit, group: Pick<GroupRow, 'group_id' | 'type'>): string {
   const among = isTeam(group) && role !== 'developer' ? 'teams' : 'groups';
   return `${base}/${among}/${group.group_id}`;
@@ -318,7 +321,7 @@ export function typeWords(type: string): string {
 export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 
-/** @param max results were counted up to this number only */
+/** @param max counting of results stopped at this number */
 export function reachInWords({ learners, results }: Impact, max = Infinity): string {
   return `${learnersInWords(learners)} and ${countWords(results, max)} ${results === 1 ? 'result' : 'results'}`;
 }

@@ -17,7 +17,7 @@ import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.
 import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 
-/** The link of an invitation makes an account, or adds an organisation to an account. */
+/** A colleague who opens the invitation's link creates an account, or adds the organisation to an existing account. */
 export const invitationRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/invitation/{token}', 'anyone', show, accept),
   post('/console/invitation/{token}/join', 'person', join, { own: true }),
@@ -31,7 +31,9 @@ const gone: Answer = {
   ),
 };
 
-/** The page is the same for email addresses with and without an account, because the inviting admin can open the link too. */
+/**
+ * The page does not show whether the email address has an account, because the inviting admin can open the link too.
+ */
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, params } = visit;
   const { email, role, organisation_name: organisation } = invitation;
@@ -56,7 +58,7 @@ async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faul
 
 function joinPart({ path, session }: OpenVisit, email: string): Content {
   const person = session?.stage === 'full' ? session : null;
-  // A session of an identity provider opens only its organisation (docs/decisions/0026).
+  // A person who signed in through an identity provider can open only its organisation (docs/decisions/0026).
   if (person !== null && person.sso_organisation_id !== null)
     return html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`;
   if (person?.email === email)

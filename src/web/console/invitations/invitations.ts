@@ -70,7 +70,7 @@ const listNames: Record<InvitationList, string> = {
   ending: `Ends within ${limits.expiringDays} days, not begun`,
 };
 
-/** These lists are sorted by the end of the invitation, the others by their start. */
+/** Lists that are sorted by the end of the invitation. All other lists are sorted by its start. */
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
 function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | null, zone: string): Content {
@@ -235,7 +235,7 @@ async function extend(visit: Visit): Promise<Answer> {
   }
 }
 
-/** The ledger entry of a returned credit keeps a reason. */
+/** Whether cancelling returns the credit. The form then asks for a reason, which the credit ledger keeps. */
 const givesBack = ({ status, credit_spent, begun }: ListedInvitation) => status === 'open' && credit_spent && !begun;
 
 async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -274,7 +274,7 @@ async function cancel(visit: Visit): Promise<Answer> {
   return { to: `${base}/invitations/${id}${did}` };
 }
 
-/** Pages to hand links out: to copy, to print on cards, or by email. The URL of no page contains a link. */
+/** Pages that show invitation links to copy, to print on cards or to email. No URL of these pages contains a link. */
 export const invitationLinkRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}/links', inviters, ofRun),
   get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
@@ -282,7 +282,7 @@ export const invitationLinkRoutes: ConsoleRoute[] = [
   post('/invitations/mail', inviters, mail),
 ];
 
-/** Two printed sheets of cards. A page with more QR codes would load slowly. */
+/** The maximum number of cards on a page: two printed sheets. More QR codes would make the page slow. */
 const linksOnPage = 16;
 const linksAtOnce = 2000;
 
@@ -298,7 +298,7 @@ const tsv = (visit: Visit, rows: readonly ListedInvitation[]): string =>
 
 async function card({ app, zone }: Visit, one: ListedInvitation): Promise<Markup> {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
-  // A QR code takes some milliseconds of CPU: other requests run between two of them.
+  // Drawing a QR code takes some milliseconds of CPU, so other requests run between two cards.
   await setImmediate();
   return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
 }
@@ -345,7 +345,7 @@ async function ofRun(visit: Visit): Promise<Answer> {
   return linksPage(visit, rows, { to: `${base}/invite/${runId}`, label: 'The table' }, more);
 }
 
-/** Reads invitations of a table page by page. */
+/** Returns a function that reads one page of the invitations from an imported table. */
 async function readerOf(visit: Visit, runId: string) {
   const { app, organisationId } = visit;
   const of = { runId, visibility: await visibilityOf(visit), now: new Date(app.clock.nowMs()) };
@@ -355,7 +355,7 @@ async function readerOf(visit: Visit, runId: string) {
 async function fileOfRun(visit: Visit): Promise<Answer> {
   const { run_id: runId } = await runOf(visit);
   const read = await readerOf(visit, runId);
-  // The audit log records each download of all names and links.
+  // This empty change writes an audit row, because the file contains all names and links.
   await visit.change(async () => true, runId);
   const parts = [csvLine(columns, '\t')];
   for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {

@@ -22,12 +22,12 @@ import { formPage } from '../kit/page.ts';
 
 export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
-/** A learner's page links here with `learner_id`. */
+/** The learner named by `learner_id` in the query, which links from a learner's page contain. */
 async function namedLearner({ app, organisationId, query }: Visit, visibility: Visibility): Promise<Cells> {
   const id = query.get('learner_id');
   if (id === null) return {};
   const found = await findLearnerHead(app.db, organisationId, visibility, id);
-  // Without a reference the form would make a new learner.
+  // The form finds an existing learner by reference. For a learner without one it would create a second learner.
   if (found === undefined || found.ref === null) throw new NoSuchPage();
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
 }
@@ -42,7 +42,7 @@ const labels: Partial<Record<InviteColumn, string>> = {
 type Questions = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
 const noQuestions: Questions = { doubts: [], namesakes: [] };
 
-/** The questions belong to the name in `asked`. Another name starts them again. */
+/** The hidden field `asked` contains the name that the questions are about. For another name the page asks again. */
 function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content {
   const { base, zone, form: sent } = visit;
   const f = fieldsOf(visit);
@@ -70,7 +70,7 @@ function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content
   ];
 }
 
-/** Proposes the name as it was before a wrong reading of its encoding. */
+/** Proposes a repaired name if the typed name looks like text in a wrong encoding. */
 function questionFaults({ doubts: [doubt], namesakes }: Questions, cells: Cells): Faults {
   const cell = (doubt && cells[doubt.column]) ?? '';
   const proposal = repaired(cell) === cell ? '' : ` It may be “${repaired(cell)}”.`;
@@ -130,7 +130,7 @@ async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestion
 
 const columns = inviteColumns.filter((column) => column !== 'subjects');
 
-/** With several faults of a field, the first one counts. */
+/** If a field has several faults, the page shows the first. */
 const faultsOf = (found: readonly RowFault[]): Faults =>
   Object.fromEntries(
     found
@@ -157,7 +157,7 @@ async function invite(visit: Visit): Promise<Answer> {
   const outcome = await change(
     async (work): Promise<InviteOutcome | ({ outcome: 'asked' } & Questions)> => {
       await lockFeed(work, id);
-      // A form that is sent twice makes one invitation, also without a reference.
+      // A form that is sent twice creates one invitation, even if the learner has no reference to recognise them by.
       const invitation = await findInvitation(work.tx, id, invitationId);
       if (invitation !== undefined) return { outcome: 'invited', learner_id: invitation.learner_id, invitation };
       const names = asksWho ? [ready.full_name] : [];
@@ -176,7 +176,10 @@ async function invite(visit: Visit): Promise<Answer> {
   return { to: `${base}/invitations/${outcome.invitation.invitation_id}?did=${outcome.outcome}` };
 }
 
-/** The form as a row of a table. @returns `isNew`: the learner is not the one of the same name */
+/**
+ * Reads the form into the cells of a table row.
+ * @returns `isNew`: the person chose a new learner, not an existing one of the same name
+ */
 function readCells({ form: sent }: Visit): { cells: Cells; isNew: boolean } {
   const cells: Cells = {};
   for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);

@@ -15,7 +15,7 @@ import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, inBa
 import { visibilityOf } from '../kit/reader.ts';
 import { confirmPage } from '../kit/page.ts';
 
-/** A table of learners after it is read: preview, corrections, progress and report. */
+/** Pages for a table of learners once it is read: preview, corrections, progress and report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}', inviters, run),
   post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
@@ -195,7 +195,7 @@ async function correct(visit: Visit): Promise<Answer> {
   const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
   const rows = await readRows(app.db, id, found.run_id);
   const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
-  // Only the header is left: the person removed every row.
+  // If only the header is left, the person removed every row.
   const corrected = sent.text('rows').split('\n').length < 2 ? [] : await readRowsSent(visit);
   if ('faults' in corrected) return draftPage(visit, found, corrected.faults);
   const taken = new Set(stay.map((row) => row.row_no));

@@ -23,7 +23,10 @@ import { inviters } from '../../../organisations/users/roles.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { formPage } from '../kit/page.ts';
 
-/** Many learners are invited by a table: it is read, checked, corrected, and written by a background job. */
+/**
+ * Staff invite many learners with a table. They check and correct its rows, then a background job creates the
+ * invitations.
+ */
 export const inviteRoutes: ConsoleRoute[] = [
   get('/invite', inviters, tablePage, { menu: 'Invite' }),
   post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
@@ -50,7 +53,7 @@ export async function withinOf(visit: Visit) {
   return { visibility, teams: await listTeams(visit.app.db, visit.organisationId, visibility) };
 }
 
-/** A tutor must choose one of their teams, because they see only the learners of those. */
+/** A tutor must choose one of their teams, because tutors see only learners of their teams. */
 export function teamField(
   f: Fields,
   who: 'Everybody in the table' | 'The learner',
@@ -96,7 +99,8 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     fields: (f) => [
       f.lines('rows', 'Rows from a spreadsheet', {
         hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
-        // A large table would make the page slow. The person corrects it in the spreadsheet.
+        // A large table is not shown again, because it would make the page slow. The person corrects it in the
+        // spreadsheet.
         value: typed.length > limits.formBytes ? '' : typed,
         rows: 10,
       }),
@@ -172,7 +176,7 @@ export async function runOf(visit: Visit): Promise<Run> {
 
 const fieldOf = ({ row_no }: Pick<RunRow, 'row_no'>) => `row-${row_no}`;
 
-/** Undoes a wrong reading of the file's encoding. */
+/** Repairs text that was read in a wrong encoding. */
 const repairedCells = (cells: Cells): Cells =>
   Object.fromEntries(Object.entries(cells).map(([column, value]) => [column, repaired(value)]));
 
@@ -211,7 +215,7 @@ function choicesOf(cells: Cells, doubts: readonly Doubt[], namesakes: readonly N
   ];
 }
 
-/** @param more the number of rows that the next forms ask about */
+/** @param more the number of rows with questions that do not fit in this form */
 export async function doubtsForm(
   visit: Visit,
   to: string,

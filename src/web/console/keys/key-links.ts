@@ -22,7 +22,7 @@ import { moment, table } from '../kit/blocks.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
 
-/** A vendor opens a set-up link to make the one key that it describes, and only the vendor sees the secret. */
+/** A vendor opens a set-up link to create the key that the link describes. Only the vendor sees the secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [
   ...formRoutes('/key-links/create', integrators, offerPage, offer, { proof: true }),
   post('/key-links/{link_id}/revoke', integrators, revoke, { proof: true }),
@@ -90,7 +90,7 @@ async function offer(visit: Visit): Promise<Answer> {
   const lastsMs = Number(minutes) * 60_000;
   const { isMailed } = await change(
     async (work) => {
-      // The form carries the ID of the link: sent twice, it shows the same link.
+      // The form contains the ID of the link, so a form that is sent twice shows the same link.
       if ((await findLink(work.tx, id, linkId)) !== undefined) return { isMailed: address !== '', isNew: false };
       await offerKey(work, id, read.description, { linkId, createdBy: userId, lastsMs });
       const mail = { linkId, address, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
@@ -119,7 +119,7 @@ async function revoke({ base, organisationId, params, change }: Visit): Promise<
   return { to: `${base}/keys?did=link-revoked` };
 }
 
-/** The fields of the forms of a key and of a set-up link. */
+/** The fields that the forms for a key and for a set-up link share. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
   const f = fieldsOf(visit, faults);
   return [

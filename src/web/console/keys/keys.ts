@@ -82,7 +82,7 @@ async function keys(visit: Visit): Promise<Answer> {
   });
 }
 
-/** Keys of other organisations are the same 404 as unknown ones. */
+/** A key of another organisation is the same 404 as an unknown key. */
 async function keyOf({ app, organisationId, params }: Visit): Promise<AccessKey> {
   const found = await findKey(app.db, organisationId, params.key_id!);
   if (found === undefined) throw new NoSuchPage();
@@ -176,7 +176,7 @@ async function create(visit: Visit): Promise<Answer> {
   if (looksForGroups(visit.form)) return createPage(visit);
   const read = await readDescribed(visit);
   if ('faults' in read) return createPage(visit, read.faults);
-  // The form carries the ID of the key: sent twice, it makes one key and shows the secret once.
+  // The form contains the ID of the key, so a form that is sent twice creates one key and shows its secret once.
   const keyId = keyIdFrom(app.secrets.mac('key_link', `form ${id} ${onceOf(visit)}`, 12));
   const pair = await change(async (work) => {
     if ((await findKey(work.tx, id, keyId)) !== undefined) return null;
@@ -240,7 +240,7 @@ async function revoke(visit: Visit): Promise<Answer> {
   return { to: `${base}/keys?did=revoked` };
 }
 
-/** @param pair null if the form was sent twice: the secret was shown the first time */
+/** @param pair null if the form was sent twice, because the secret is shown only once */
 export function shownPair(
   { app, base }: Visit,
   keyId: string,
@@ -266,13 +266,13 @@ export const totalOf = (one: CallHour) => one.answered + one.unchanged + one.ref
 const share = (part: number, whole: number) =>
   html`${whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`}${bar(part, whole)}`;
 
-/** A key's calls by hour, with the share of 304 responses and of the rate limit. */
+/** A table of a key's requests by hour: the share of 304 responses, and how much of the rate limit is unused. */
 export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: string): Promise<Content> {
   const nowMs = app.clock.nowMs();
   const rows = await callsByHour(app.db, id, {
     actor: keyId,
     from: new Date(nowMs - hoursShown * hourMs),
-    // Rows of a process with a fast clock are included.
+    // The period ends 1 hour from now, because a process with a fast clock may log rows in the future.
     to: new Date(nowMs + hourMs),
   });
   const hourlyLimit = app.settings.rateLimit * 60;

@@ -13,7 +13,7 @@ export const countWords = (value: number, max: number): string =>
 
 type Cell<Row> = (row: Row) => Content;
 
-/** `sort`: the value of `?sort=` for this column; with a minus before it, descending. */
+/** `sort`: the value of `?sort=` that sorts by this column. A minus before the value sorts in descending order. */
 type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string };
 
 export type Columns<Row> = Readonly<Record<string, Cell<Row> | Column<Row>>>;
@@ -32,7 +32,7 @@ export function withQuery(path: string, query: URLSearchParams, changes: Record<
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The first of `known` is the default. */
+/** Reads `?sort=`. The first of `known` is the default. */
 export function readSort<By extends string>(query: URLSearchParams, known: readonly [By, ...By[]]) {
   const given = query.get('sort') ?? '';
   const descending = given.startsWith('-');
@@ -40,7 +40,7 @@ export function readSort<By extends string>(query: URLSearchParams, known: reado
   return by === undefined ? { by: known[0], descending: false } : { by, descending };
 }
 
-/** Links in the head of a table need its URL and its order. */
+/** What the links in a table's head need: the page's URL, and the order that is shown now. */
 type Sorting = { path: string; query: URLSearchParams; by: string; descending: boolean };
 
 function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
@@ -55,7 +55,7 @@ function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: S
 
 export type TableWords = {
   caption: Content;
-  /** In place of an empty table; null shows nothing. */
+  /** Replaces a table without rows; null shows nothing. */
   none?: Content;
   sorting?: Sorting;
   /** The head stays visible while a long table scrolls. */
@@ -90,7 +90,10 @@ export function readCount(query: URLSearchParams, name: string): number {
   return /^\d{1,6}$/.test(given) ? Number(given) : 0;
 }
 
-/** Reads a page of a list, and one more row to see whether there is a next page. @returns `last` if there is one */
+/**
+ * Reads one row more than a page shows, to learn whether a next page exists.
+ * @returns `last`: the last row of this page, if a next page exists
+ */
 export async function readPage<Row>(
   read: (limit: number) => Promise<readonly Row[]>,
   max: number = limits.consoleRows,
@@ -102,7 +105,7 @@ export async function readPage<Row>(
 
 const tokenParts = {
   int4: (part: string) => /^\d{1,9}$/.test(part),
-  // PostgreSQL reads no date that is much later.
+  // PostgreSQL cannot read much later dates, so the part has at most 13 digits (the year 2286).
   ms: (part: string) => /^\d{1,13}$/.test(part),
   int8: (part: string) => /^\d{1,16}$/.test(part),
   uuid: isUuid,
@@ -120,7 +123,7 @@ export function readToken(token: string | null, ...of: readonly TokenPart[]): st
 export const uuidIn = (query: URLSearchParams, parameter = 'after'): string | null =>
   readToken(query.get(parameter), 'uuid')?.[0] ?? null;
 
-/** @param first, previous, next URLs; null without such a page */
+/** Links to other pages of a list. A URL is null if the page does not exist. */
 export function pages({
   first,
   previous = null,
@@ -130,7 +133,7 @@ export function pages({
   return html`<nav class="pager" aria-label="More rows"><ul>${first && html`<li><a href="${first}">First page</a></li>`}${previous && html`<li><a rel="prev" href="${previous}">Previous page</a></li>`}${next && html`<li><a rel="next" href="${next}">Next page</a></li>`}</ul></nav>`;
 }
 
-/** @param next the page token; null on the last page @param kept the query that the links keep */
+/** @param next the page token; null on the last page @param kept the query parameters that the links repeat */
 export function pager(
   { path, query }: { path: string; query: URLSearchParams },
   next: string | null | undefined,
@@ -155,17 +158,17 @@ export function facts(given: Readonly<Record<string, Content>> | readonly (reado
 export const yesOrNo = (given: string | null): boolean | null =>
   given === 'yes' ? true : given === 'no' ? false : null;
 
-/** A filter is part of the URL, so it must never hold a person's name. */
+/** The form puts its fields into the URL, so no field may hold a person's name. */
 export function filters(action: string, fields: Content, verb = 'Filter'): Markup {
   return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;
 }
 
-/** The progress of a background job. The person can leave the page and open it again. */
+/** Shows the progress of a background job. The job continues if the person leaves the page. */
 export function progress(label: string, done: number, total: number, here: string): Markup {
   return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
 }
 
-/** Says what was done, by the `?did=` of the redirect. Other words than those of the page show nothing. */
+/** Shows the page's sentence for the `did` parameter of the redirect. An unknown value shows nothing. */
 export function notice(query: URLSearchParams, sentences: Record<string, Content>): Markup | null {
   const did = query.get('did') ?? '';
   return Object.hasOwn(sentences, did) ? html`<div class="done" role="status"><p>${sentences[did]}</p></div>` : null;
@@ -189,7 +192,7 @@ function formatOf(zone: string, withTime: boolean): Intl.DateTimeFormat {
   return found;
 }
 
-/** A date, or microseconds as in positions. */
+/** A date, or a feed position in microseconds since 1970. */
 type Instant = Date | number;
 
 const dateOf = (at: Instant): Date => (typeof at === 'number' ? new Date(at / 1000) : at);
@@ -197,7 +200,7 @@ const dateOf = (at: Instant): Date => (typeof at === 'number' ? new Date(at / 10
 const timeTag = (at: Instant, text: string): Markup =>
   html`<time datetime="${dateOf(at).toISOString()}">${text}</time>`;
 
-/** `22 November 2026 at 09:45` in a time zone, with the exact instant for machines. */
+/** `22 November 2026 at 09:45` in a time zone. The `datetime` attribute contains the exact instant for programs. */
 export function moment(at: Instant, zone: string): Markup;
 export function moment(at: Instant | null, zone: string): Markup | null;
 export function moment(at: Instant | null, zone: string): Markup | null {
@@ -206,7 +209,7 @@ export function moment(at: Instant | null, zone: string): Markup | null {
   return timeTag(at, text.replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at '));
 }
 
-/** `22 Nov 2026, 09:45:07`: to the second, to compare with other logs. */
+/** `22 Nov 2026, 09:45:07`. The seconds let a person compare the time with other logs. */
 export function instant(at: Instant, zone: string): Markup;
 export function instant(at: Instant | null, zone: string): Markup | null;
 export function instant(at: Instant | null, zone: string): Markup | null {
@@ -214,7 +217,7 @@ export function instant(at: Instant | null, zone: string): Markup | null {
   return timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
 }
 
-/** Replaces UTC times in a sentence by times of a zone. */
+/** Replaces the UTC times in a sentence by local times of the time zone. */
 export function withLocalTimes(sentence: string, zone: string): Content {
   const parts = sentence.split(/(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3})?(?: UTC|Z))/);
   return parts.map((part, i) =>
@@ -222,7 +225,7 @@ export function withLocalTimes(sentence: string, zone: string): Content {
   );
 }
 
-/** Plain text, for attributes and titles. */
+/** The day as plain text, because attributes and titles cannot contain markup. */
 export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
 
 export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(at, zone));

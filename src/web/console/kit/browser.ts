@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OpenVisit } from './route.ts';
 
-/** Browsers only keep our cookies for https, or for the machine itself. */
+/** Whether browsers store our cookies for this URL: they require https or a host name of the local machine. */
 export function isSafeOrigin(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-/** `__Host-` binds a cookie to one host and https. Some browsers refuse it on http://localhost. */
+/** The prefix `__Host-` binds a cookie to one host and https. Some browsers refuse it on http://localhost. */
 export function cookieName(baseUrl: string, name: string): string {
   const { protocol, port } = new URL(baseUrl);
   return protocol === 'https:' ? `__Host-${name}` : `${name}-${port || '80'}`;
@@ -28,18 +28,21 @@ export function cookieHeader(baseUrl: string, name: string, value: string | null
   return `${cookieName(baseUrl, name)}=${value ?? ''}; Path=/${secure}; HttpOnly; SameSite=Lax${age}`;
 }
 
-/** Whether a form comes from our pages: by Sec-Fetch-Site, or by Origin in older browsers. */
+/** Whether a form was sent from our own pages. Older browsers send no Sec-Fetch-Site, so Origin decides there. */
 export function comesFromUs(headers: IncomingHttpHeaders, baseUrl: string): boolean {
   const site = headers['sec-fetch-site'];
   return site === undefined ? headers.origin === baseUrl : site === 'same-origin';
 }
 
-/** Whether the person came by themselves or from our pages, and not from another site. */
+/** Whether the person typed the URL or followed a link of our pages, rather than a link on another site. */
 export function isUnprompted(headers: IncomingHttpHeaders): boolean {
   return ['same-origin', 'none'].includes(String(headers['sec-fetch-site']));
 }
 
-/** A redirect target within the console; any other URL becomes the fallback. */
+/**
+ * Returns a redirect target within the console. Any other URL is replaced by the fallback, so no link leads to another
+ * site.
+ */
 export function safeAddress(given: string, baseUrl: string, fallback = '/console'): string {
   if (!given.startsWith('/') || given.length > 2000 || !URL.canParse(given, baseUrl)) return fallback;
   const url = new URL(given, baseUrl);
@@ -47,6 +50,6 @@ export function safeAddress(given: string, baseUrl: string, fallback = '/console
   return url.pathname + url.search;
 }
 
-/** The page to go to after sign-in, from the form or the query. */
+/** The page that follows sign-in, from the form or the query. */
 export const wantedPage = ({ query, form: sent, app }: OpenVisit): string =>
   safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);

@@ -7,21 +7,21 @@ import { table } from './blocks.ts';
 import { type Faults, hiddenField } from './form.ts';
 import type { Visit } from './route.ts';
 
-/** A short hash of the stored record. */
+/** A short hash of the stored record. It changes if another person saves the record. */
 export const versionOf = (stored: unknown): string => hash('sha256', JSON.stringify(stored), 'base64url').slice(0, 22);
 
-/** `overtaken`: the note that another person saved first. */
+/** `overtaken`: a note that another person saved the record first. */
 export type FormVersion = { version: string; faults?: Faults; overtaken?: Markup };
 
 export const versionField = (version: string): Markup => hiddenField('seen', version);
 
-/** The version that the sender of the form saw. */
+/** The version that the page showed to the sender of the form. */
 export const sentVersion = ({ form: sent }: Visit): string => sent.raw('seen');
 
 /**
- * Saves a form if the record still has the version that the sender saw.
- * @param options.written the record as the form would leave it: if it is stored already, the form was sent twice
- * @returns null if it is saved, otherwise the record that is stored now
+ * Saves a form if the record is still the version that the sender saw.
+ * @param options.written the record after saving: if this is stored already, the form was sent twice
+ * @returns null if the form is saved, otherwise the stored record
  */
 export async function saveVersion<T>(
   visit: Visit,
@@ -43,7 +43,7 @@ export async function saveVersion<T>(
 
 type Compared = readonly [label: string, now: string, sent: string];
 
-/** Lists the fields in which the stored record differs from what was sent. */
+/** Lists the fields where the stored record differs from the sent form. */
 export function overtakenNote(compared: readonly Compared[]): Markup {
   const rows = compared.filter(([, now, sent]) => now !== sent);
   const caption = 'Where your entries differ from what is there now';

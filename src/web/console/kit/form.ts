@@ -25,7 +25,7 @@ export class Form {
     return form;
   }
 
-  /** As it was typed: a password may begin with a space. */
+  /** The text as the person typed it, because a password may begin with a space. */
   raw(name: string): string {
     return this.#values.get(name)?.at(-1) ?? '';
   }
@@ -39,16 +39,16 @@ export class Form {
     return this.#files.get(name) ?? null;
   }
 
-  /** Every value of a name, for check boxes. */
+  /** All values of a field, because each ticked box sends one. */
   all(name: string): string[] {
     return this.#values.get(name) ?? [];
   }
 }
 
-/** By the name of the field: a sentence that says what to do. */
+/** For each field with a fault: a sentence that says what to do. */
 export type Faults = Record<string, string>;
 
-/** Leaves out the fields without a fault. */
+/** Keeps only the fields with a fault. */
 export const faultsIn = (found: Record<string, string | null | false | undefined>): Faults =>
   Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => typeof one[1] === 'string'));
 
@@ -120,7 +120,7 @@ export class Fields {
     return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
   }
 
-  /** The form needs the option `upload`. */
+  /** A form with this field needs the option `upload`, otherwise the browser sends only the file's name. */
   file(name: string, label: string, accept: string, more: More = {}): Markup {
     const own = attributes({ id: name, name, type: 'file', accept });
     return this.#field(name, label, more, (about) => html`<input${own}${about}>`);
@@ -155,19 +155,24 @@ export class Fields {
     return html`<fieldset class="${cls}"${attributes({ 'aria-describedby': describedBy })}><legend>${label}</legend>${text}${listed(
       choices,
     ).map(({ value, label: words, hint }, i) => {
-      // The summary of faults links to the field's ID, which the first box has.
+      // The first box gets the ID of the field, because the summary of faults links to this ID.
       const id = i === 0 ? name : `${name}-${i}`;
       const means = hint === undefined ? null : `${id}-means`;
       return html`<div class="choice"><input${attributes({ id, name, type, value, checked: chosen.includes(value), 'aria-describedby': means })}><label for="${id}">${words}</label>${means && html`<p class="hint" id="${means}">${hint}</p>`}</div>`;
     })}</fieldset>`;
   }
 
-  /** An ID for the record that the form makes, so that a form sent twice makes one. */
+  /**
+   * A hidden ID for the record that the form creates. A form that is sent twice has one ID, so it creates one record.
+   */
   once({ random }: Pick<App, 'random'>): Markup {
     return hiddenField('once', this.#sent.text('once') || random.uuid());
   }
 
-  /** The faults, and the form below them. @param options.to the default is the page's own URL */
+  /**
+   * The summary of faults with the form below it.
+   * @param options.to the URL to send to; the default is the page's own
+   */
   form(button: string, options: FormOptions = {}, fields: Content = null): Markup {
     const { to: action = this.#path, cancel, danger, upload } = options;
     const enctype = upload === true ? 'multipart/form-data' : null;

@@ -3,7 +3,7 @@ import { styleAsset } from '../../../platform/html/assets.ts';
 import type { Membership, Session } from '../../../organisations/users/sessions.ts';
 import type { Faults } from './form.ts';
 
-/** Pages load one style sheet of the service itself, and nothing else. */
+/** The policy lets a page load style sheets and pictures of the service only, and no script. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
@@ -11,7 +11,7 @@ export const pageHeaders = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // With no-referrer, browsers would send forms with `Origin: null`.
+  // The policy no-referrer would make browsers send forms with `Origin: null`, which we refuse from older browsers.
   'referrer-policy': 'same-origin',
   'cache-control': 'no-store',
   'x-robots-tag': 'noindex, nofollow',
@@ -22,14 +22,14 @@ export const consoleStyle = styleAsset('console', new URL('style.css', import.me
 export const consoleName = 'Assessment results';
 
 export type Page = {
-  /** Browsers keep titles in their history, so a title never contains text that a person typed. */
+  /** Browsers keep titles in their history, so a title must not contain text that a person typed. */
   title: string;
-  /** Replaces the title as heading if the heading contains a name. */
+  /** The heading, if it differs from the title because it contains a name. */
   heading?: Content;
   says?: string;
   main: Content;
   back?: { to: string; label: string };
-  /** Faults of the form on the page: the status is 422. */
+  /** Faults of the form on the page. A page with faults has status 422. */
   faults?: Faults;
 };
 
@@ -39,18 +39,18 @@ type Here = 'page' | 'true' | null;
 export type MenuSection = Entry & { pages: readonly Entry[] };
 type Entry = { to: string; label: string; here: Here };
 
-/** The parts around a page. Before sign-in it names no organisation. */
+/** What the parts around a page show. Before sign-in the frame names no organisation. */
 export type Frame = {
   session: Session | null;
   organisation: Membership | null;
   menu: readonly MenuSection[];
-  /** The target of the search form; null for roles without search. */
+  /** The URL of the search form; null for roles without search. */
   search: string | null;
 };
 
 export const noFrame: Frame = { session: null, organisation: null, menu: [], search: null };
 
-/** Keeps names that are written from right to left apart from the text around them. */
+/** Isolates a name, so that right-to-left letters do not reorder the text around it. */
 export const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
 function header({ session, organisation, search }: Frame): Markup {
@@ -72,7 +72,9 @@ function header({ session, organisation, search }: Frame): Markup {
 const menuLink = ({ to, label, here }: { to: string; label: string; here: Here }): Markup =>
   html`<a href="${to}"${attributes({ 'aria-current': here })}>${label}</a>`;
 
-/** A wide screen shows sections in a line and the open one's pages below it. A narrow screen folds everything. */
+/**
+ * A wide screen shows the sections in a line, and the pages of the open section below. A narrow screen folds the menu.
+ */
 function menu({ menu: sections }: Frame): Markup | null {
   if (sections.length === 0) return null;
   const pages = (section: MenuSection) =>

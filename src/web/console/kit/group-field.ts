@@ -10,9 +10,11 @@ import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { number } from './blocks.ts';
 
-/** A choice among any number of groups without a script. The form is sent to its own page to search. */
+/**
+ * This field chooses among any number of groups without a script. Its search button sends the form to the same page.
+ */
 
-/** Whether the form was sent to search for groups: by the button, or by Enter after the search text changed. */
+/** Whether the form was sent to search for groups: by the search button, or by Enter with a changed search text. */
 export function looksForGroups(sent: Form): boolean {
   const press = sent.raw('press');
   return press === 'find' || (press === 'enter' && searchOf(sent) !== sent.raw('searched'));
@@ -20,7 +22,7 @@ export function looksForGroups(sent: Form): boolean {
 
 const searchOf = (sent: Form) => `${sent.raw('group_type')} ${sent.text('group_search')}`.trim();
 
-/** Enter presses the first button of a form, so this one has to come before the fields. */
+/** The Enter key presses the first button of a form, so this button must come before all fields. */
 export const enterButton = (): Content =>
   html`<button class="unseen" name="press" value="enter" tabindex="-1" aria-hidden="true">Go on</button>`;
 
@@ -70,7 +72,7 @@ function fieldset({ label, hint, fault }: { label: string; hint: string; fault: 
   return html`<fieldset class="${cls}" id="groups" tabindex="-1" aria-describedby="${ids}"><legend>${label}</legend><p class="hint" id="groups-hint">${hint}</p>${fault && html`<p class="fault" id="groups-fault">${fault}</p>`}${inner}</fieldset>`;
 }
 
-/** @param before the number of boxes above these */
+/** @param before the number of boxes above this part, because the boxes are numbered for their IDs */
 function foundPart(found: readonly (GroupRow & { found: number })[], before: number): Content {
   if (found.length === 0) return html`<p role="status">No other group is like that.</p>`;
   const more = found[0]!.found - found.length;

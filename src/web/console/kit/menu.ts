@@ -9,7 +9,7 @@ const sections: Record<Section, string> = {
   organisation: 'Organisation',
 };
 
-/** The menu of a person. A page without a menu entry belongs to the entry with the longest matching URL. */
+/** The menu entries that the person may open. The entry with the longest matching URL is marked as the current one. */
 export function menuFor(base: string, path: string, organisation: Membership): MenuSection[] {
   const entries = consoleRoutes.flatMap((route) => {
     if (typeof route.for === 'string' || route.menu === undefined || !isFor(route, organisation)) return [];

@@ -8,7 +8,7 @@ type Head = Omit<Page, 'main'>;
 type FormPage = Head &
   FormOptions & { intro?: Content; button: string; fields?: (f: Fields) => Content; also?: Content };
 
-/** A page with a form. "Cancel" leads to the page that `back` names. */
+/** A page with a form. The "Cancel" link leads to the page that `back` names. */
 export function formPage(visit: { form: Form; path: string }, page: FormPage): Page {
   const { intro, button, fields, also, to, cancel = page.back?.to, danger, upload, ...head } = page;
   const f = fieldsOf(visit, page.faults);
@@ -17,7 +17,7 @@ export function formPage(visit: { form: Form; path: string }, page: FormPage): P
 
 type ConfirmPage = Omit<FormPage, 'says' | 'back'> & { says: readonly Content[]; back: { to: string; label?: string } };
 
-/** Says in numbers what an action will do, before it is done. */
+/** Asks before an action, and says in numbers what the action will do. */
 export function confirmPage(
   visit: { form: Form; path: string },
   { says, back: { to, label = 'Back' }, danger = true, intro, ...page }: ConfirmPage,
@@ -30,14 +30,14 @@ type ListPage<Row> = Head &
   TableWords & {
     intro?: Content;
     filters?: (q: Fields) => Content;
-    /** Between the filters and the table. */
+    /** Content between the filters and the table. */
     note?: Content;
     rows: readonly Row[];
     columns: Columns<Row>;
-    /** Puts a form around the table. */
+    /** Wraps the table, for example in a form. */
     around?: (shown: Content) => Content;
     also?: Content;
-    /** The token of the next page; `kept` is the query that the links keep. */
+    /** The token of the next page. `kept`: the query parameters that the links repeat. */
     next?: string | null | undefined;
     after?: 'after' | 'before' | 'from';
     kept?: URLSearchParams;
@@ -60,7 +60,7 @@ export function listPage<Row>(visit: { path: string; query: URLSearchParams }, p
   };
 }
 
-/** Says what happened, and what to do. */
+/** A page without a form that says what happened and what to do. */
 export function messagePage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };
 }

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import { type Markup, attributes, html } from '../../../platform/html/html.ts';
 
-// Loaded when the first QR code is drawn.
+// The library is loaded when the first QR code is drawn, because few processes need it.
 const require = createRequire(import.meta.url);
 const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
 
-/** An SVG with a margin of four cells. */
+/** A QR code as SVG, with a margin of 4 cells. */
 export function qrCode(text: string, label: string): Markup {
   const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   let path = '';

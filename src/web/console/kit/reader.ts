@@ -5,7 +5,10 @@ import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 
-/** A page token may point at a row that a tutor must not see. It is sealed for everyone with limited visibility. */
+/**
+ * Page tokens are sealed for readers with limited visibility, because a token may contain a row that a tutor must not
+ * see.
+ */
 type Reader = Pick<Visit, 'app' | 'path'> & {
   organisation: Pick<Visit['organisation'], 'organisation_id'>;
   session: Pick<Visit['session'], 'user_id'>;
@@ -20,7 +23,7 @@ export function sealToken(reader: Reader, visibility: Visibility, token: string)
   return secrets.seal('place', bound(reader) + token, random).toString('base64url');
 }
 
-/** @returns an empty string if the token is not of this person and list */
+/** @returns the token; an empty string if it was sealed for another person or list */
 export function openToken(reader: Reader, visibility: Visibility, sealed: string): string {
   if (visibility === null) return sealed;
   const isToken = /^[\w-]{1,1000}$/.test(sealed);
@@ -35,7 +38,7 @@ export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | '
   return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);
 }
 
-/** Names of actors: labels of keys, and names of people if the reader manages people. */
+/** Names the actors of a log: keys by label, and people by name if the reader manages people, otherwise by ID. */
 export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {
   const findPeople = managers.includes(role) ? listMembers(app.db, id) : [];
   const [keys, people] = await Promise.all([labelsOfKeys(app.db, id), findPeople]);

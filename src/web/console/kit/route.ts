@@ -9,7 +9,10 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 
-/** A page, a redirect (303, so that reloading sends no form again), or a file. */
+/**
+ * A page, a file, or a redirect. Redirects have status 303, so that reloading the next page does not send the form
+ * again.
+ */
 export type Answer = (
   | (Page & { status?: number | undefined; headers?: Record<string, string> })
   | { to: string }
@@ -17,20 +20,22 @@ export type Answer = (
 ) & {
   /** The new session token; null ends the session. */
   token?: string | null;
-  /** The learner or result on the page, for the access log, if the URL does not name it. */
+  /**
+   * The learner or result that the page shows, for the access log. Set this field if the URL does not name the record.
+   */
   about?: { of: 'learner' | 'result'; id: string };
-  /** Sealed state of a sign-in at an identity provider; null deletes it. */
+  /** The sealed state of a sign-in at an identity provider, for its cookie; null deletes the cookie. */
   errand?: string | null;
 };
 
-/** A page with faults is a 422. */
+/** The status of a page: by default 422 if it has faults, otherwise 200. */
 export const statusOf = ({ status, faults = {} }: Pick<Extract<Answer, Page>, 'status' | 'faults'>): number =>
   status ?? (Object.keys(faults).length === 0 ? 200 : 422);
 
 export type OpenVisit = {
   app: App;
   requestId: string;
-  /** For throttling. */
+  /** The client's IP address, to throttle attempts. */
   address: string;
   client: string;
   path: string;
@@ -55,24 +60,28 @@ export type Visit = PersonVisit & {
   userId: string;
   /** `/console/ID` */
   base: string;
-  /** Changes data with its audit row. Without a result nothing was done: no row is written. A function can decide. */
+  /**
+   * Changes data and writes the audit row in one transaction. No row is written if the function returns null or false.
+   * `resource` names what was changed; as a function it decides whether a row is written.
+   */
   change<T>(inside: (work: UnitOfWork) => Promise<T>, resource: Resource<T>): Promise<T>;
-  /** The result is the ID of what was changed. */
+  /** Without `resource`, the result of the function is the ID of what was changed. */
   change<T extends string | null | false>(inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
 };
 
-/** The ID of what was changed. A function without a result has to name it by a function. */
+/** The ID of what was changed, or a function from the result to it. Results of type void need such a function. */
 export type Resource<T> = ((result: T) => string | null | false | undefined) | ([T] extends [void] ? never : string);
 
 export type Section = 'day' | 'integration' | 'organisation';
 
-/** `upload`: the maximum size in bytes of a form with a file or a pasted table. */
+/** `upload`: the maximum size in bytes of a form that contains a file or a pasted table. */
 type Handled<V> = { method: 'GET' | 'POST'; path: string; upload?: number; handle(visit: V): Answer | Promise<Answer> };
 
 /**
- * A row of the table of pages. `for`: who may open it; paths for roles are under `/console/ID`. `proof`: needs a
- * password or code within the last 10 minutes. `menu`, `section`: its entry in the menu. `live`: not in a sandbox.
- * `own`: not in sessions of an identity provider, because the account may belong to other organisations too.
+ * A row of the table of pages. `for`: who may open the page; pages for roles are under `/console/ID`. `proof`: the
+ * person must have given a password or code within the last 10 minutes. `menu`, `section`: the entry in the menu.
+ * `live`: sandboxes do not have the page. `own`: a session of an identity provider cannot open the page, because the
+ * account may belong to other organisations too.
  */
 export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
@@ -105,19 +114,22 @@ export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): bo
   return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
 }
 
-/** A 404. IDs that name nothing raise it too, so that all of them look alike. */
+/** Answers with a 404. Unknown IDs and IDs that the person may not see give the same response. */
 export class NoSuchPage extends Error {}
 
-/** The action in the audit log: method and path, with parameter names in place of values. */
+/** The action in the audit log: the method and the path, with parameters by name (`{learner_id}`). */
 export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
 
-/** Ending the session waits for this transaction. @throws NoSuchPage */
+/** Locks the session, so that sign-out waits for this transaction. @throws NoSuchPage if the session has ended */
 export async function mustBeSignedIn(work: UnitOfWork, sessionId: string): Promise<void> {
   if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
 }
 
-/** One transaction with the audit row; nothing is done if the session has ended. @throws NoSuchPage */
+/**
+ * Runs a change and its audit row in one transaction.
+ * @throws NoSuchPage if the session has ended; nothing is changed
+ */
 export function act<T>(
   app: App,
   by: { organisationId: number; userId: string; sessionId: string; action: string; requestId: string },
@@ -134,7 +146,10 @@ export function act<T>(
   });
 }
 
-/** A change of the person's own account; it does nothing once the session has ended. @throws NoSuchPage */
+/**
+ * Changes the person's own account in one transaction.
+ * @throws NoSuchPage if the session has ended; nothing is changed
+ */
 export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOfWork) => Promise<T>): Promise<T> {
   return withUnitOfWork(app, null, async (work) => {
     await mustBeSignedIn(work, session.session_id);
@@ -142,7 +157,7 @@ export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOf
   });
 }
 
-/** Finds the record whose ID is in the URL. @throws NoSuchPage also for records of other organisations */
+/** Finds the record whose ID is in the URL. @throws NoSuchPage if the organisation has no such record */
 export async function findOr404<T>(
   { app, organisationId, params }: Visit,
   parameter: string,
@@ -154,13 +169,16 @@ export async function findOr404<T>(
   return found;
 }
 
-/** The ID that a form carries, so that sending it twice does one thing. */
+/** The ID that the form contains. A form that is sent twice has the same ID, so the action happens once. */
 export function onceOf({ app, form }: OpenVisit): string {
   const once = form.text('once').toLowerCase();
   return isUuid(once) ? once : app.random.uuid();
 }
 
-/** The job starts now. If the process ends, another one continues it within a minute. */
+/**
+ * Starts a job, and logs its failure under the name `failed`. If the process ends, another one continues the job within
+ * a minute.
+ */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
   void run.catch((error: unknown) => log.error(failed, errorFields(error)));
 
