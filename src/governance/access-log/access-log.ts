@@ -3,14 +3,14 @@ import { type Database, statement, type Tx } from '../../platform/db/database.ts
 import { isHeld } from '../legal-holds/holds.ts';
 
 /**
- * The access log: each page about one learner leaves a row when it is sent. Rows of many pages travel in one statement,
- * whose commit does not wait for the disk. A loss of power loses at most half a second of rows.
+ * The access log: the service adds a row for each page about one learner when it sends the page. Rows are written in
+ * batches whose commits do not wait for the disk. A power failure therefore loses at most half a second of rows.
  */
 export type AccessLogEntry = {
   organisationId: number;
   userId: string;
   atMs: number;
-  /** The page's URL with the names of its parameters. */
+  /** The page's path with names of parameters instead of values, such as `/learners/{learner_id}`. */
   page: string;
   of: 'learner' | 'result' | 'invitation';
   id: string;
@@ -67,12 +67,12 @@ export function readAccessLog(
   return tx.query(page, [organisationId, learnerId, before ?? 'infinity', limit]);
 }
 
-/** A merge moves the access log with the learner. */
+/** Moves the entries to the survivor of a merge. */
 export async function moveAccessLog(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }
 
-/** Rows of learners under a legal hold stay. */
+/** Deletes entries that are older than `keptMs`, except those of learners under a legal hold. */
 export async function pruneAccessLog({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
   await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
 }

@@ -3,13 +3,15 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
-/** Duplicates, and learners without a reference (docs/decisions/0015). */
+/** Finds learners who may be duplicates, and learners without a reference (docs/decisions/0015). */
 
-/** Limits of what one page shows: possible duplicates of a learner, and members of a group. */
+/**
+ * The most that one page shows: possible duplicates of a learner (`maxTwins`), and learners in a group (`maxAlike`).
+ */
 const maxTwins = 4;
 const maxAlike = 8;
 
-/** A possible duplicate of another learner. `same`: the names are equal and do not only sound alike. */
+/** A possible duplicate of another learner. `same`: the names are equal; otherwise the names only sound alike. */
 export type Twin = { learner_id: string; ref: string | null; full_name: string; same: boolean };
 
 export type WithoutRef = {
@@ -44,7 +46,7 @@ const withoutRef = statement('matching.without_ref')`
 
 /**
  * Learners without a reference, with possible duplicates.
- * @param after the ID of the last learner of the page before
+ * @param after the ID of the last learner on the previous page
  */
 export function listWithoutRef(
   tx: Tx,
@@ -58,12 +60,15 @@ const countWithout = statement('matching.count_without_ref')`
   select count(*)::int4 as count from (
     select from learner where organisation_id = $1 and ref is null and full_name <> '' limit $2) l`;
 
-/** @param max the count stops here */
+/** @param max the count stops at this number */
 export async function countWithoutRef(tx: Tx, organisationId: number, max: number): Promise<number> {
   return (await tx.query<{ count: number }>(countWithout, [organisationId, max]))[0]!.count;
 }
 
-/** Names are alike in any order of their words. References are alike if they differ in punctuation or case. */
+/**
+ * Two names are alike if they have the same words in any order. Two references are alike if they differ only in
+ * punctuation or case.
+ */
 export type AlikeBy = 'name' | 'reference';
 
 export type AlikeRow = {
@@ -96,15 +101,16 @@ const alike = {
   name: { page: alikeBy('name_key'), end: lastRead('name_key') },
   reference: { page: alikeBy('ref_key'), end: lastRead('ref_key') },
 };
-/** Learners that one page reads. */
+/** The most learners that one page reads. */
 const maxLearnersRead = 200_000;
 const distinctAmong = statement('matching.distinct_among')`
   select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)`;
 
 /**
- * Groups of learners who are alike, without pairs that a person has kept apart.
- * @param after the key of the last group of the page before
- * @returns `last`: the key to continue after; null at the end
+ * Groups of learners whose names or references are alike. If a person has recorded a learner as different from all
+ * other members, the group leaves the learner out.
+ * @param after the key of the last group on the previous page
+ * @returns `last`: the key after which the next page begins; null at the end
  */
 export async function listAlike(
   tx: Tx,
@@ -128,7 +134,8 @@ export async function listAlike(
   const further = async () => {
     const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, maxRead]);
     if (stop === undefined) return null;
-    // The last key that was read may have more learners than were read.
+    // The read may end in the middle of a group, so that the group was not found. The next page then reads its key
+    // again.
     return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
   };
   return {

@@ -24,7 +24,7 @@ import { lockOpenSittings, reassignSittings } from '../../sittings/sittings.ts';
 import { forgetLearners } from '../erasure/forget.ts';
 import { moveDistinct } from './matching.ts';
 
-/** The message is a sentence for the person who asked. */
+/** The message is shown to the person who asked for the merge. */
 export class MergeRefused extends Error {}
 
 /** `from` becomes a tombstone; `into` is the survivor. */
@@ -33,7 +33,7 @@ export type Pair = { from: string; into: string };
 export type Merged = {
   learner_id: string;
   merged_id: string;
-  /** The reference that the survivor has from now on. */
+  /** The survivor's reference after the merge. */
   ref: string | null;
   results: number;
   invitations: number;
@@ -46,7 +46,9 @@ export const sameLearner = 'the two are one learner already';
 
 export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
 
-/** Why a legal hold forbids to merge `from` into another learner: a merge deletes the name and the email address. */
+/**
+ * @returns why a legal hold forbids the merge, or undefined. A merge deletes the name and the email address of `from`.
+ */
 export async function heldWords(tx: Tx, organisationId: number, from: string, now: Date): Promise<string | undefined> {
   const hold = await holdOn(tx, organisationId, from, now);
   if (hold === undefined) return undefined;
@@ -55,15 +57,16 @@ export async function heldWords(tx: Tx, organisationId: number, from: string, no
     : 'a legal hold is on the learner who would go: let that one stay, or wait until it ends or is released';
 }
 
-/** Why two learners with open sittings in these subjects are not merged. */
+/** The reason to refuse a merge if both learners have open sittings in these subjects. */
 export function bothSit(subjects: readonly string[]): string {
   return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
 }
 
 /**
- * Merges a learner into another one, because they are one person (docs/decisions/0015). The survivor gets the results,
+ * Merges `from` into `into`, because both are the same person (docs/decisions/0015). The survivor gets the results,
  * evidence, invitations, sittings, groups and references. The other learner becomes a tombstone.
- * Invitations are locked before sittings, as in every transaction that changes both.
+ * Every transaction that changes invitations and sittings locks the invitations first, so that two transactions cannot
+ * deadlock.
  * @throws ApiError not_found
  * @throws MergeRefused
  */

@@ -25,7 +25,7 @@ export type MergePreview = {
   from: Side;
   into: Side;
   joins: string[];
-  /** The reference that the survivor keeps. */
+  /** The survivor's reference after the merge. */
   ref: string | null;
   /** Pairs of results with the same subject and time, which are probably duplicates. */
   alike: number;

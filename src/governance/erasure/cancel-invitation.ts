@@ -8,8 +8,8 @@ import { findBegun, voidSittingsOfInvitation } from '../../sittings/sittings.ts'
 export type Cancelled = { creditReturned: boolean };
 
 /**
- * Ends an invitation and its open sitting, and returns the credit if no sitting has begun. Beginning a sitting locks
- * the invitation too, so a learner begins either before or after this change.
+ * Ends an invitation and its open sitting. If no sitting has begun, the credit is returned. The start of a sitting also
+ * locks the invitation, so a sitting cannot begin during this change.
  * @returns null if there is no such open invitation
  */
 export async function cancelInvitation(

@@ -32,14 +32,14 @@ export type Erasure = { learner_id: string; results: number; openSittings: numbe
 /** Every learner who is not erased has a name. */
 export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
 
-/** Replaces every reason, because reasons are free text and may name the learner. */
+/** Replaces all reasons about the learner: a reason is free text and may name the learner. */
 const reason = 'Erased';
 
 /**
- * Erases a learner (UK GDPR, article 17): the learner and the results become tombstones, and everything personal is
+ * Erases a learner (UK GDPR, article 17): the learner and the results become tombstones, and all personal data is
  * deleted. IDs, times, positions, item IDs and keyed hashes of references stay, so that feeds still show the tombstones
  * (docs/decisions/0011).
- * @param by `restoredAt`: when the restore was found that brought the learner back
+ * @param by `restoredAt`: when the service found the restore that brought the learner back; null without a restore
  * @returns null if there is no such learner, or the learner is erased
  * @throws UnderHold
  */
@@ -54,10 +54,11 @@ export async function eraseLearner(
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
-  // Holds from before the restore do not count: the learner had been erased in spite of them.
+  // A restore may bring back holds too. The learner could only be erased after older holds had ended, so older holds do
+  // not count.
   await refuseUnderHold(work, organisationId, learnerId, restoredAt);
-  // Invitations first, so that no sitting begins afterwards. Open sittings second: a learner who answers now either
-  // finishes before this lock, and the result is read below, or cannot finish.
+  // Invitations are locked first, so that no sitting begins afterwards. Open sittings are locked second: a learner
+  // either finishes before the lock, so that the result is read below, or cannot finish.
   const invitations = await redactInvitations(tx, organisationId, learnerId);
   const openSittings = await voidSittingsOfLearner(work, organisationId, learnerId);
   const results = await findLearnerAssessments(tx, organisationId, learnerId);
@@ -96,9 +97,9 @@ export async function eraseLearner(
 }
 
 /**
- * The list outside the database is written before the commit, so no committed erasure is missing from it. If the commit
- * fails, the next start erases the learner. The list also names learners who were merged into this one, because a
- * restore may bring them back.
+ * Adds the erasure to the list outside the database. The list is written before the commit, so that it contains every
+ * committed erasure. If the commit fails, the service erases the learner at its next start.
+ * The list also contains learners who were merged into this learner, because a restore may bring them back.
  */
 async function listOutside(work: UnitOfWork, organisationId: number, learnerIds: readonly string[]): Promise<void> {
   const path = work.settings.erasuresFile;

@@ -29,8 +29,8 @@ export async function forgetLearners(work: UnitOfWork, feed: Feed, learnerIds: s
 }
 
 /**
- * To be called after a result was withdrawn: deletes what its sitting holds, and forgets a learner of whom nothing is
- * left.
+ * Call this function after a result is withdrawn. It deletes the contents of the result's sitting. If the learner has
+ * no reference and no other result, it also forgets the learner.
  * @returns whether the learner is a tombstone now
  */
 export async function settleWithdrawal(
@@ -43,8 +43,8 @@ export async function settleWithdrawal(
 }
 
 /**
- * A learner without a reference exists only by their results. After the last result the learner is forgotten, unless an
- * open invitation, an open sitting or a legal hold remains. Then the learner is checked again later.
+ * A learner without a reference is known only by the results, so the learner is forgotten after the last result. If an
+ * open invitation, an open sitting or a legal hold remains, the learner is checked again later.
  * @returns whether the learner is a tombstone now
  */
 async function forgetUnlessAnythingIsLeft(work: UnitOfWork, feed: Feed, learnerId: string): Promise<boolean> {

@@ -9,12 +9,12 @@ export type ErasurePreview = {
   ref: string | null;
   full_name: string;
   results: number;
-  /** Files of every edition. */
+  /** Evidence files, including superseded editions. */
   evidence: number;
   invitations: number;
   open_invitations: number;
   open_sittings: number;
-  /** Credits of open invitations without a sitting. */
+  /** Credits that an erasure returns, because no sitting of the open invitation has begun. */
   credits_returned: number;
   /** Events that name the learner. */
   messages: number;
@@ -22,7 +22,8 @@ export type ErasurePreview = {
   waiting: number;
 };
 
-// The two expressions must be those of the indexes event_assessment and event_learner.
+// The expressions on `e.payload` must equal those of the indexes event_assessment and event_learner. Otherwise
+// PostgreSQL reads all events.
 const preview = statement('erasure.preview')`
   with results as materialized (
     select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted),
@@ -61,7 +62,7 @@ export async function previewErasure(
   return (await tx.query<ErasurePreview>(preview, [organisationId, learnerId, now]))[0];
 }
 
-/** `tombstones`: results that mirrors still see as deleted. */
+/** `tombstones`: how many deleted results of the learner the feed still contains. */
 export type DoneErasure = { at: Date; actor: string; tombstones: number };
 
 const done = statement('erasure.done')`

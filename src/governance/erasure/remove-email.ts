@@ -6,7 +6,7 @@ import { changeEmail } from '../../sittings/invitations/contact.ts';
 import { findNamedLearner, type NamedLearner } from '../../records/learners/rename.ts';
 
 /**
- * Removes a learner's email address, which a legal hold forbids. Corrections of an address are allowed under a hold.
+ * Removes a learner's email address. A legal hold forbids the removal, but allows a correction of the address.
  * @throws ApiError not_found
  * @throws UnderHold
  */

@@ -11,22 +11,23 @@ const empty = statement('idempotency.empty')`
 
 const rowsAtOnce = 1000;
 
-/** Whom stored responses may show. */
+/** The IDs and references of the learner to search for. */
 type Sought = { ids: string[]; refs: string[] };
 
 /**
- * Responses that show a learner contain the ID. Only lists of references have no IDs: such a response counts if it
- * lists a reference as not found. A reference may also be an ordinary word of other responses.
+ * Whether a response shows the learner. Most responses contain the learner's ID, but lists of references do not.
+ * References are searched for only in responses with such a list, because elsewhere a reference may be an ordinary
+ * word.
  */
 function shows(reply: string, { ids, refs }: Sought): boolean {
   if (ids.some((id) => reply.includes(id))) return true;
-  // The body is a JSON string inside JSON.
+  // The body is a JSON string inside JSON, so its quotes are escaped.
   return /\\"not_(?:found|members)\\":\[/.test(reply) && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
 }
 
 /**
  * The stored responses of the last 24 hours that show a learner. A response that cannot be decrypted may show any
- * learner, so it counts; its text is empty.
+ * learner, so it is included with an empty text.
  */
 export async function* keptReplies(
   tx: Tx,
@@ -48,7 +49,7 @@ export async function* keptReplies(
 
 const listsOfRefs = new Set(['added', 'already_members', 'not_found', 'removed', 'not_members']);
 
-/** A stored response as the learner may see it: lists of references contain only the learner's own. */
+/** A stored response without references of other learners. */
 export function replyFor(reply: string, { refs }: Sought): unknown {
   if (reply === '') return reply;
   const kept = JSON.parse(reply) as KeptReply;
@@ -62,8 +63,8 @@ export function replyFor(reply: string, { refs }: Sought): unknown {
 }
 
 /**
- * Empties the stored responses that show a learner. Their keys stay taken for the rest of the 24 hours, so that a
- * repeated request neither restores the learner nor repeats the change (docs/decisions/0011).
+ * Empties the stored responses that show a learner. Their idempotency keys stay in use for the rest of the 24 hours. A
+ * repeated request therefore cannot restore the learner or repeat the change (docs/decisions/0011).
  */
 export async function redactStoredResponses(
   tx: Tx,

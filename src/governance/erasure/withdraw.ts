@@ -10,9 +10,9 @@ import { refuseUnderHold } from '../legal-holds/holds.ts';
 import { settleWithdrawal } from './forget.ts';
 
 /**
- * Withdraws a live result: it becomes a tombstone, its content is deleted, and its pending deliveries are cancelled. A
- * learner without a reference is forgotten with the last result.
- * @throws ApiError not_found, also if it is already withdrawn
+ * Withdraws a live result: the result becomes a tombstone, its content is deleted, and its pending deliveries are
+ * cancelled. If the learner has no reference and no other result, the learner is forgotten.
+ * @throws ApiError not_found, also if the result is already withdrawn
  * @throws UnderHold
  */
 export async function withdrawAssessment(

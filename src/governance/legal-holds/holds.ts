@@ -19,7 +19,7 @@ export type Hold = {
   released_by: string | null;
 };
 
-/** The message is a sentence for the person who asked. */
+/** The message is shown to the person whose change is refused. */
 export class UnderHold extends Error {
   constructor(ofAll: boolean) {
     super(
@@ -60,8 +60,8 @@ const move = statement('hold.pass')`
   update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
 /**
- * Places a hold; a repeated `holdId` places none. The feed's lock decides the order with erasures and merges. A hold on
- * a merged learner is placed on the survivor.
+ * Places a hold, unless `holdId` already exists. Erasures and merges wait for the feed's lock. If the learner was
+ * merged, the hold is placed on the survivor.
  * @returns the learner whom the hold covers
  * @throws ApiError not_found if the learner was erased
  */
@@ -85,7 +85,7 @@ export async function placeHold(
   return learnerId;
 }
 
-/** @returns false if there is no such hold, or it has ended */
+/** @returns false if there is no such hold, or the hold has ended */
 export async function releaseHold(
   work: UnitOfWork,
   organisationId: number,
@@ -97,8 +97,8 @@ export async function releaseHold(
 }
 
 /**
- * The caller holds the feed's lock.
- * @param placedAfter older holds do not count
+ * The caller must hold the feed's lock, so that no hold is placed during the change.
+ * @param placedAfter holds that were placed earlier do not count
  * @throws UnderHold
  */
 export async function refuseUnderHold(
@@ -112,8 +112,9 @@ export async function refuseUnderHold(
 }
 
 /**
- * A hold that covers a learner or, with null, any learner of the organisation.
- * @param placedAfter older holds do not count
+ * Finds a hold in force on the learner or on the whole organisation. If `learnerId` is null, any hold of the
+ * organisation counts.
+ * @param placedAfter holds that were placed earlier do not count
  */
 export async function holdOn(
   tx: Tx,
@@ -129,7 +130,10 @@ export async function findHold(tx: Tx, organisationId: number, holdId: string): 
   return (await tx.query<Hold>(byId, [organisationId, holdId]))[0];
 }
 
-/** Holds in force first, then the newest first. The holds of a learner include those on everybody. */
+/**
+ * Lists holds in force first, and newer holds before older ones. A learner's list includes holds on the whole
+ * organisation.
+ */
 export function listHolds(
   tx: Tx,
   organisationId: number,
@@ -138,7 +142,7 @@ export function listHolds(
   return tx.query<Hold>(list, [organisationId, learnerId, limit, from, now]);
 }
 
-/** A merge moves the holds to the survivor. */
+/** Moves the holds to the survivor of a merge. */
 export async function moveHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }

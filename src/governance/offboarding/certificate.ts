@@ -1,20 +1,20 @@
 import type { Organisation } from '../../organisations/organisations.ts';
 import type { Deletion } from '../../organisations/suspension.ts';
 
-/** The customer gets this certificate after the deletion. Its counts come from the transactions that deleted. */
+/** The certificate that a customer gets after the deletion. The transactions that delete rows also store the counts. */
 export type Certificate = {
   format: 'deletion-certificate/1';
   organisation_id: string;
-  /** Null in a reprint, because the service keeps no name. */
+  /** Null in a reprint, because the service does not keep the organisation's name. */
   name: string | null;
   began_at: string;
   deleted_at: string;
   deleted_by: string;
-  /** Rows by table; `sandbox TABLE` are those of its sandbox. */
+  /** How many rows of each table were deleted. `sandbox TABLE` counts rows of the organisation's sandbox. */
   deleted: Record<string, number>;
-  /** The export before the deletion. `unchanged_since`: no learner, result or group has changed after it. */
+  /** The last export before the deletion. `unchanged_since`: no learner, result or group changed after the export. */
   export: { made_at: string; manifest_sha256: string; of_suspended?: boolean; unchanged_since?: boolean } | null;
-  /** The last block of the audit log's chain, for checking an export of the log. */
+  /** The last block of the audit log's chain, so that the customer can check an exported log. */
   audit_log_ended: { block: number; hash: string } | null;
   stays: string[];
 };
@@ -51,7 +51,7 @@ export function certificateOf(
   };
 }
 
-/** Tables with a line of their own in the printed certificate. */
+/** Tables that have their own line in the printed certificate. */
 const nouns: Record<string, string> = {
   learner: 'learners',
   assessment: 'results',

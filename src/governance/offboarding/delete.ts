@@ -26,11 +26,11 @@ import { suspendOrganisation } from './suspend.ts';
 import { type OwnTable, ownTables } from './tables.ts';
 
 /**
- * Deletes an organisation and its sandbox in batches. Each batch is a transaction with its counts. After a crash, the
- * same call continues.
+ * Deletes an organisation and its sandbox in batches. Each batch is one transaction, which also stores the counts of
+ * deleted rows. After a crash, a second call continues the deletion.
  */
 
-/** `outdated`: the organisation was open when it was exported, or has changed since. */
+/** `outdated`: the organisation was not suspended when it was exported, or has changed since the export. */
 export type NotDeleted = 'open' | 'held' | 'unexported' | 'outdated';
 
 async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnTable, max: number): Promise<number> {
@@ -46,10 +46,10 @@ async function deleteBatch(work: UnitOfWork, organisationId: number, table: OwnT
   return row!.count;
 }
 
-/** Takes the feed's lock; another process may have deleted the row. */
+/** Locks the feed's row. Finding no row is not an error: another process may have deleted the row. */
 const takeTurn = statement('leaving.take_turn')`select from feed where organisation_id = $1 for update`;
 
-/** Deletes all rows but the organisation's own and the feed's. */
+/** Deletes all rows of an organisation, except those in `organisation` and `feed`. */
 async function empty(
   app: App,
   { organisation_id: id }: { organisation_id: number },
@@ -63,8 +63,8 @@ async function empty(
     for (let more = true; more;) {
       signal.throwIfAborted();
       more = await withUnitOfWork(app, null, async (work) => {
-        // Two processes may delete the same organisation. Without the lock, the second would find the rows of its batch
-        // deleted and take the table for empty.
+        // Two processes may delete the same organisation. Without the lock, the second process would find its batch
+        // already deleted, and conclude that the table is empty.
         await work.tx.query(takeTurn, [id]);
         const rows = await deleteBatch(work, id, table, limits.deletedAtOnce);
         await counted(work, { [table.name]: rows });
@@ -72,8 +72,8 @@ async function empty(
       });
       onProgress(table.name);
     }
-    // Vacuum removes the deleted rows from the files. A table that is locked is left to autovacuum, because a vacuum or
-    // an index build may take longer than the lock timeout.
+    // Vacuum frees the space of the deleted rows. Another vacuum or an index build may lock the table for longer than
+    // the lock timeout, so autovacuum handles locked tables.
     await app.db.query(`vacuum (skip_locked) "${table.name}"`);
   }
 }
@@ -81,26 +81,26 @@ async function empty(
 const isLog = (table: OwnTable) => table.name === 'audit';
 
 /**
- * Deletes the remaining rows and the organisation in one transaction. Its keys must have ended before: a request with a
- * valid key waits for its rate-limit row, and delays requests of other organisations.
+ * Deletes the remaining rows and the organisation in one transaction. The caller must revoke the organisation's keys
+ * first. Otherwise a request with a valid key waits for its rate-limit row, and delays requests of other organisations.
  */
 export async function deleteRemaining(
   work: UnitOfWork,
   tables: OwnTable[],
   organisationId: number,
 ): Promise<Record<string, number>> {
-  // Writers and the sealing of the audit log wait here, and then find no organisation.
+  // Because of these locks, writers and the sealing of the audit log wait until the organisation is deleted.
   await work.tx.query(takeTurn, [organisationId]);
   await work.tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.auditSealing]);
   await removeEverybody(work, organisationId);
   const rows: Record<string, number> = {};
-  // The log is last: with its key's rows deleted, no request adds to the log.
+  // The audit log is deleted last: once the keys are deleted, no request can add to the log.
   for (const table of [...tables.filter((one) => !isLog(one)), ...tables.filter(isLog)])
     rows[table.name] = (rows[table.name] ?? 0) + (await deleteBatch(work, organisationId, table, Infinity));
   return rows;
 }
 
-/** Organisation 0 is the operator's log. */
+/** Writes to the operator's audit log (organisation 0), because the organisation's own log is deleted. */
 function auditDeletion(work: UnitOfWork, by: { actor: string; requestId: string }, what: string, publicId: string) {
   return auditInside(work.tx, {
     organisationId: 0,
@@ -121,7 +121,7 @@ export async function deleteWithoutTrace(app: App, organisationId: number): Prom
   await withUnitOfWork(app, null, (work) => deleteRemaining(work, tables, organisationId));
 }
 
-/** Deletes a sandbox's audit log, its largest table, in batches and without other locks. */
+/** Deletes a sandbox's audit log in batches, because it is the largest table. No other table is locked. */
 export async function deleteLog(app: App, organisationId: number): Promise<void> {
   const log = (await ownTables(app.db)).find(isLog)!;
   const max = limits.deletedAtOnce;
@@ -132,8 +132,8 @@ export async function deleteLog(app: App, organisationId: number): Promise<void>
 type By = { actor: string; requestId: string; withoutExport?: boolean };
 
 /**
- * @param organisation must be suspended, exported after that, and unchanged since
- * @throws the signal's reason if it aborts
+ * @param organisation must be suspended, exported after the suspension, and unchanged since the export
+ * @throws the reason of `signal` if it aborts
  */
 export async function deleteOrganisation(
   app: App,
@@ -145,9 +145,9 @@ export async function deleteOrganisation(
   const { organisation_id: id } = organisation;
   const anchor = await findAnchor(app.db, id);
   const begun = await withUnitOfWork(app, feedQueue(id), async (work): Promise<Organisation | NotDeleted> => {
-    // The lock decides the order with a hold that is placed now.
+    // Placing a hold takes the same lock, so no hold can be placed between the check and the start of the deletion.
     await lockFeed(work, id);
-    // Another process may have deleted it first.
+    // If another process has already deleted the organisation, the call continues and returns the stored certificate.
     const now = (await findOrganisation(work.tx, organisation.public_id)) ?? organisation;
     if (now.suspended_at === null) return 'open';
     if ((await holdOn(work.tx, id, null, new Date(work.nowMs))) !== undefined) return 'held';
@@ -164,9 +164,9 @@ export async function deleteOrganisation(
 }
 
 /**
- * Deletes an organisation again that a restore has brought back, whether it is suspended or not.
- * @param restoredAt when the last restore was found: older holds came back with it and do not count
- * @returns `held` if a hold forbids it
+ * Deletes an organisation that a restore has brought back. The organisation need not be suspended.
+ * @param restoredAt when the last restore was found. Older holds came back with the restore and do not count.
+ * @returns `held` if a hold forbids the deletion
  */
 export async function deleteOrganisationAgain(
   app: App,
@@ -229,13 +229,13 @@ async function carryOut(
     const isWhole = (await isReturnedWhole(work.tx, id)) === true;
     await counted(work, await deleteRemaining(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
-    // Another process has finished the deletion.
+    // If another process has finished the deletion, its certificate is returned.
     if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;
     const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs, isWhole });
     const text = JSON.stringify({ ...certificate, name: null });
     await endDeletion(work, publicId, text);
     const { erasuresFile: path } = work.settings;
-    // The list is written before the commit, so no committed deletion is missing from it.
+    // The list of erasures is written before the commit, so that it contains every committed deletion.
     if (path !== null)
       work.beforeCommit(async () => {
         await lockErasures(work.tx);

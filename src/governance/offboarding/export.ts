@@ -17,18 +17,20 @@ import { files, isReturned, leftOut } from './returned.ts';
 import { type OwnTable, ownTables } from './tables.ts';
 
 /**
- * Exports an organisation: a file of JSON lines for each table, the evidence files, the audit log with its proof, and a
- * manifest with hashes. One page of rows is in memory at a time. A repeated export keeps the evidence files. `madeAt`
- * is its start: later changes may be missing.
+ * The outcome of an export: a file of JSON lines for each table, the evidence files, the audit log with its proof, and
+ * a manifest with hashes.
+ * `madeAt`: when the export began; later changes may be missing.
  */
 export type Exported = {
   files: number;
   rows: number;
   evidence: number;
-  /** Evidence files that an earlier export left, of results that were withdrawn or erased since. */
+  /** How many evidence files of an earlier export were removed, because their results are withdrawn or erased. */
   evidenceRemoved: number;
   madeAt: Date;
-  /** The feed's state before reading. If it differs later, changes may be missing. */
+  /**
+   * The feed's state before the results were read. If the feed's state has changed since, the export may lack changes.
+   */
   feedState: number;
   sha256: string;
 };
@@ -38,7 +40,10 @@ type WrittenFile = { file: string; says: string; rows: number; bytes: number; sh
 const pageSize = 1000;
 const chunkChars = 256 * 1024;
 
-/** Reads a table along its key, page by page. Keys travel as text, because JavaScript numbers and dates lose digits. */
+/**
+ * Reads a table page by page, in the order of its key. Keys are read as text, because JavaScript numbers and dates lose
+ * digits.
+ */
 async function* rowsOf(app: App, organisationId: number, table: OwnTable): AsyncGenerator<Row> {
   const rest = table.key.slice(1);
   const columns = Object.keys(table.columns).filter((column) => isReturned(column, table.columns[column]!));
@@ -63,7 +68,7 @@ async function* rowsOf(app: App, organisationId: number, table: OwnTable): Async
   }
 }
 
-/** The file gets its name when it is complete. */
+/** Writes to a `.part` file and renames it at the end, so that an incomplete file never has the final name. */
 async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<{ bytes: number; sha256: string }> {
   const handle = await openPart(`${path}.part`);
   const hash = createHash('sha256');
@@ -113,9 +118,9 @@ async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unkno
 }
 
 /**
- * @throws Error if another export writes there
- * @throws OtherFolder if the folder holds anything else
- * @throws the signal's reason if it aborts
+ * @throws Error if another export writes to the folder
+ * @throws OtherFolder if the folder contains anything else
+ * @throws the reason of `signal` if it aborts
  */
 export async function exportOrganisation(
   app: App,
@@ -141,14 +146,14 @@ export async function exportOrganisation(
       onProgress(file);
       written.push(await writeLines(folder, file, says, values, signal));
     };
-    // The organisation's file comes first, because it says whose folder this is.
+    // The organisation's file comes first, because it shows which organisation the folder belongs to.
     const [[first, own]] = [...tables] as [[string, ReturnedTable]];
     await write(first, own.says, rowsOf(app, id, own.table));
-    // Evidence that is made now changes its results, so the results are exported after it.
+    // Making an evidence file changes its result, so evidence is exported before results.
     let evidence = await writeEvidence(app, id, folder, onProgress, signal);
     const { state: afterwards } = await readFeed(app.db, id);
     if (afterwards !== feedState) {
-      // The first pass has made almost all evidence; the second only adds what changed meanwhile.
+      // The second pass is short, because it writes only evidence that changed during the first pass.
       feedState = afterwards;
       const again = await writeEvidence(app, id, folder, onProgress, signal);
       evidence = { ...again, removed: evidence.removed + again.removed };
@@ -191,7 +196,7 @@ export async function exportOrganisation(
 
 type ReturnedTable = { table: OwnTable; says: string };
 
-/** By file name; the organisation's own table comes first. */
+/** The exported tables by file name. The table `organisation` comes first. */
 async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   const tables = (await ownTables(app.db)).filter((table) => !Object.hasOwn(leftOut, table.name));
   const isOwn = (table: OwnTable) => Number(table.name === 'organisation');
@@ -208,7 +213,7 @@ async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   );
 }
 
-/** The evidence of every live result, with superseded editions and a manifest of its own. */
+/** Writes the evidence of every live result, including superseded editions, and a manifest of the evidence. */
 async function writeEvidence(
   app: App,
   organisationId: number,

@@ -3,12 +3,15 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readEvidenceName } from '../../records/evidence/export.ts';
 
-/** An export's folder holds nothing else. A repeated export replaces or deletes the files of the one before. */
+/**
+ * The folder of an export must not contain other files, because a repeated export replaces or deletes the folder's
+ * files.
+ */
 
-/** The operator has to look into the folder first. */
+/** The export would overwrite or delete files, so the operator has to check the folder first. */
 export class OtherFolder extends Error {}
 
-/** The file that says whose folder this is. It is written first. */
+/** This file shows which organisation the folder belongs to. It is written first. */
 const ownFile = 'organisation.ndjson';
 
 const withPart = (names: string[]) => names.flatMap((name) => [name, `${name}.part`]);
@@ -19,7 +22,7 @@ const insideEvidence = new Set([
   ...lockNames('export.lock'),
 ]);
 
-/** Empty if the folder does not exist. Symbolic links are not followed. */
+/** @returns the folder's entries; none if the folder does not exist. Symbolic links are not followed. */
 async function entriesOf(folder: string): Promise<Dirent[]> {
   return readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -27,7 +30,9 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
   });
 }
 
-/** Null if there is no export; empty if the file names no organisation. */
+/**
+ * @returns the organisation that the folder belongs to. Null: the folder has no export. Empty: the file is unreadable.
+ */
 async function ownerOf(folder: string): Promise<string | null> {
   const line = await readFile(join(folder, ownFile), 'utf8').catch(() => null);
   try {
@@ -37,7 +42,7 @@ async function ownerOf(folder: string): Promise<string | null> {
   }
 }
 
-/** When the export in a folder was made or, if it is incomplete, begun. Null: there is none. */
+/** When the export in a folder was made, or when it began if it is incomplete. Null: the folder has no export. */
 async function madeAt(folder: string): Promise<Date | null> {
   const manifest = await readFile(join(folder, 'manifest.json'), 'utf8').catch(() => null);
   try {
@@ -50,7 +55,8 @@ async function madeAt(folder: string): Promise<Date | null> {
 
 /**
  * @param restoredAt when the database was last restored, or null
- * @throws OtherFolder if the folder holds an export from before the restore: it may hold the only copy of later changes
+ * @throws OtherFolder if the folder contains an export from before the restore, which may be the only copy of changes
+ *   that the restore removed
  */
 export async function refuseEarlierHistory(folder: string, restoredAt: Date | null): Promise<void> {
   const made = await madeAt(folder);
@@ -81,7 +87,7 @@ export async function refuseOthers(folder: string, publicId: string, files: stri
     const more = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
     throw new OtherFolder(`${folder} holds something else (${foreign.sort()[0]}${more}): give a folder of its own`);
   }
-  // A killed export may leave only these.
+  // If an export was killed early, it may have left only these files.
   const begun = new Set([...locks, `${ownFile}.part`, 'evidence']);
   const holdsFiles = evidence.length > 0 || entries.some((entry) => !begun.has(entry.name));
   const owner = await ownerOf(folder);

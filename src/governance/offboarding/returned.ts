@@ -1,12 +1,15 @@
 import returned from './returned.json' with { type: 'json' };
 
-/** Files by table; other tables are exported under their own names. */
+/** The name and the description of each table's file. A table that is missing here is exported under its own name. */
 export const files: Record<string, { file: string; says: string }> = returned.files;
 
 /** Tables that are not exported, with the reason. */
 export const leftOut: Record<string, string> = returned.leftOut;
 
-/** Text columns with secrets. Columns of bytes hold hashes and encrypted values, and are never exported. */
+/**
+ * Text columns with these words in their names contain secrets. Columns of type `bytea` contain hashes and encrypted
+ * values. Neither are exported.
+ */
 const secret = /secret|token|password/;
 
 export const isReturned = (column: string, type: string): boolean =>

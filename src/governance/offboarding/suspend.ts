@@ -7,17 +7,17 @@ import { addPausesUntilNow } from '../../sittings/sittings.ts';
 import { pauseEndpoint, resumeEndpoint, listEndpoints } from '../../integrations/webhooks/endpoints/endpoints.ts';
 
 /**
- * A suspended organisation is closed (docs/decisions/0013): keys are refused as unknown, sign-in does not lead into it,
- * learners' links say so, and webhooks wait. Its data stays.
+ * A suspended organisation is closed but keeps its data (docs/decisions/0013). Its keys are refused as unknown, users
+ * cannot open it, learners' links say that it is closed, and webhooks wait.
  */
 
-/** The organisation's own sandbox is suspended and resumed with it. */
+/** The organisation and its sandbox, which are suspended and resumed together. */
 async function withSandbox(tx: Tx, organisationId: number): Promise<number[]> {
   const { organisation_id: sandboxId } = await findSandbox(tx, organisationId);
   return sandboxId === null ? [organisationId] : [organisationId, sandboxId];
 }
 
-/** @returns how many endpoints were paused; null if it is already suspended */
+/** @returns how many endpoints were paused; null if the organisation is already suspended */
 export async function suspendOrganisation(
   work: UnitOfWork,
   organisationId: number,
@@ -38,7 +38,10 @@ export async function suspendOrganisation(
   return { pausedEndpoints: paused.length };
 }
 
-/** @returns how many endpoints were resumed; null if it is not suspended; `deleting` if its deletion has begun */
+/**
+ * @returns how many endpoints were resumed. Null: the organisation is not suspended. `deleting`: its deletion has
+ *   begun.
+ */
 export async function resumeOrganisation(
   work: UnitOfWork,
   organisation: { organisation_id: number; public_id: string },

@@ -1,13 +1,16 @@
 import type { Tx } from '../../platform/db/database.ts';
 
-/** Every table with rows of an organisation, read from the schema, so that exports and deletions include new tables. */
+/**
+ * A table with rows of an organisation. The tables are read from the schema, so that exports and deletions include new
+ * tables.
+ */
 export type OwnTable = {
   name: string;
-  /** The columns of the primary key, the organisation's first. */
+  /** The columns of the primary key. The first one is `organisation_id`. */
   key: string[];
-  /** Types by column. */
+  /** The PostgreSQL type of each column. */
   columns: Record<string, string>;
-  /** Rows refer to other rows of the table, so one statement deletes them all. */
+  /** Whether rows refer to other rows of the same table, so that one statement must delete them all. */
   refersToItself: boolean;
 };
 
@@ -27,10 +30,12 @@ const references = `
     from pg_constraint r join pg_class f on f.oid = r.conrelid join pg_class t on t.oid = r.confrelid
    where r.contype = 'f' and f.relnamespace = current_schema()::regnamespace`;
 
-/** The partitions have keys; the partitioned table has none. */
+/** The key of a partitioned table. PostgreSQL has this key only on the partitions. */
 const keys: Record<string, string[]> = { audit: ['organisation_id', 'audit_id'] };
 
-/** Tables that refer to others come before them; the organisation's own is the last. */
+/**
+ * Sorts tables for deletion: a table that refers to another table comes before it. The table `organisation` is last.
+ */
 export async function ownTables(tx: Tx): Promise<OwnTable[]> {
   const found = await tx.query<{ name: string; columns: Record<string, string>; key: string[] | null }>(tables);
   const arrows = await tx.query<{ from: string; to: string }>(references);

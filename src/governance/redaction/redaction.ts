@@ -18,7 +18,10 @@ import { redactLearner } from '../../records/learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from '../../platform/validation/personal-data.ts';
 import type { Purpose, Secrets } from '../../platform/crypto/secrets.ts';
 
-/** Readers of all columns of bytes. The check fails on a column that is missing here. */
+/**
+ * How each column of type `bytea` is read as text; null: the column contains no text. A search for personal data throws
+ * an error if a column is missing here.
+ */
 export function byteReaders(secrets: Secrets): ByteReaders {
   return {
     'access_key.secret_sha256': null,
@@ -55,7 +58,7 @@ function overwriteSealed(purpose: Purpose): Redaction {
   };
 }
 
-/** Columns of text that no payload shows. */
+/** Text columns that appear in no payload, so a redaction only overwrites the text. */
 const overwritten: Record<string, string[]> = {
   access_key: ['contact', 'label', 'purpose'],
   assessment_change: ['actor', 'before', 'reason'],
@@ -84,8 +87,8 @@ const overwritten: Record<string, string[]> = {
 };
 
 /**
- * How a column of text is redacted. Columns that payloads show are changed by verbs that stamp the record (law 2). A
- * column that is missing here holds only machine-made text.
+ * How each text column is redacted. If payloads show the column, the redaction also stamps the record, so that clients
+ * receive the change (law 2). Columns that are missing here contain only generated text.
  */
 export const redactions: Record<string, Redaction> = {
   ...Object.fromEntries(
@@ -113,7 +116,7 @@ export const redactions: Record<string, Redaction> = {
   'mail.sealed': overwriteSealed('mail'),
 };
 
-/** Every place with a National Insurance number. */
+/** Finds every stored text with a National Insurance number. Null: in all organisations. */
 export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
   const found: Place[] = [];
   for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))
@@ -125,12 +128,12 @@ export function canRedact({ table, column }: Place): boolean {
   return Object.hasOwn(redactions, `${table}.${column}`);
 }
 
-/** Redacts a place and every record that shows it. A repeated call changes nothing. */
+/** Redacts a stored text in every record that shows it. A repeated call changes nothing. */
 export async function redactPlace(work: UnitOfWork, place: Place): Promise<void> {
   const organisationId = Number(place.key.organisation_id ?? 0);
   // Every writer takes the feed's lock first. Organisation 0 has no feed.
   if (organisationId > 0) await lockFeed(work, organisationId);
-  // The redaction of another place may have included this one.
+  // The redaction of another place may already have redacted this place.
   const value = await readStoredText(work.tx, place);
   if (typeof value === 'string' && withoutNationalInsuranceNumbers(value) === value) return;
   await redactions[`${place.table}.${place.column}`]!(work, organisationId, place);

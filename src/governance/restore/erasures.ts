@@ -18,21 +18,21 @@ import { SettingsError } from '../../platform/config/settings.ts';
 import { eraseLearner, isErased } from '../erasure/erase.ts';
 import { keepErased, findLineage, type Lineage, takeUpRestore } from './lineage.ts';
 
-/** Learners in one statement. */
+/** The most learners that one statement reads. */
 const atOnce = 1000;
 
 const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
 
 /**
- * Erases learners and deletes organisations that a restore has brought back, before the service answers. Then it adds
- * erasures to the list that only the database knows.
+ * Before the service answers requests, erases learners and deletes organisations that a restore has brought back.
+ * Erasures that only the database knows are added to the list.
  * @returns how many learners were erased again
  * @throws SettingsError if the database was restored and there is no list
  */
 export async function applyErasures(app: App): Promise<number> {
   const { erasuresFile: path } = app.settings;
   if (path === null) return 0;
-  // Read before the list: a restore that is found later needs another pass.
+  // The lineage is read before the list. If a restore is found after this read, the list must be applied again.
   const lineage = await findLineage(app.db);
   const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
   const listed = await readErasures(path);
@@ -80,8 +80,8 @@ export async function applyErasures(app: App): Promise<number> {
 
 /**
  * Whether the service must not answer yet. A process with a list answers after it has applied its own list, because
- * lists of other machines may be incomplete. A process without a list waits for any other process, if one ever had a
- * list.
+ * lists of other machines may be incomplete.
+ * If any process ever had a list, a process without a list waits until another process has applied one.
  */
 export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
   const lineage = await findLineage(tx);
@@ -90,8 +90,8 @@ export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
 }
 
 /**
- * Whether the database lacks migrations of this version, as after the restore of an older backup. The service then
- * answers nothing until a process has migrated it and taken up the restore.
+ * Whether the database lacks migrations of this version, for example after the restore of an older backup. The service
+ * then rejects all requests until a process has migrated the database and handled the restore.
  */
 export async function isOlder(app: App, tx: Tx = app.db): Promise<boolean> {
   const older = (await missingMigrations(tx)).length > 0;
@@ -105,10 +105,13 @@ const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
 const isErasedByAny = (lineage?: Lineage) =>
   lineage === undefined || lineage.erased_through === null || lineage.erased_through >= lineage.restores;
 
-/** The number alone is ambiguous: after the restore of an older backup it repeats. */
+/** Two restores can have the same number, because the restore of an older backup also resets the number. */
 const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.getTime()}`;
 
-/** A running process takes up restores, and tries to apply its list until it succeeds. */
+/**
+ * Detects a restore while the process runs, and applies the list of erasures. The caller repeats the call until it
+ * succeeds.
+ */
 export async function followRestores(app: App): Promise<void> {
   if (await isOlder(app)) {
     const advice =
@@ -130,7 +133,10 @@ export async function followRestores(app: App): Promise<void> {
   app.log.error('erasures.not_applied', { ...(why === null ? {} : errorFields(why)), advice });
 }
 
-/** The list may name a learner whose erasure failed at the commit, so holds still count. */
+/**
+ * Erases listed learners again. Holds still count, because the list may contain a learner whose erasure failed at the
+ * commit.
+ */
 async function eraseAgain(
   app: App,
   { organisation_id: organisationId, public_id }: Organisation,
@@ -157,9 +163,8 @@ async function eraseAgain(
 }
 
 /**
- * A learner on the list was created after the backup, so the database does not know their name. A pending import or
- * invitation run may contain the learner: runs from before the restore are cancelled, or they would create the learner
- * again.
+ * Cancels imports and invitation runs from before the restore, because they may create a listed learner again. The
+ * backup may be older than the learner, so the database does not know which rows of a run are about the learner.
  */
 async function endWaiting(
   app: App,

@@ -6,9 +6,10 @@ import { type UnitOfWork, withUnitOfWork } from '../../platform/db/unit-of-work.
 import { beginFeedsAgain } from '../../feed/restored.ts';
 
 /**
- * The identity of a database shows a restore. Another cluster has another system identifier, a dump another database
- * ID, and point-in-time recovery another timeline. Restored files of a stopped server look unchanged, so the operator
- * must declare that restore. On Citus each worker has an identity of its own.
+ * A restore changes the identity of the database: a new cluster has another system identifier, a loaded dump another
+ * database ID, and point-in-time recovery another timeline.
+ * The identity stays if the files of a stopped server are restored, so the operator must declare that restore. On
+ * Citus, each worker has its own identity.
  */
 
 const identityHere = `
@@ -16,10 +17,10 @@ const identityHere = `
                    ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4, d.oid) as identity
     from pg_database d where d.datname = current_database()`;
 
-/** The statement fails on a standby, and without the privilege to read it. */
+/** The statement fails on a standby, or if the database user lacks the privilege to read the identity. */
 const identity = statement('lineage.identity', identityHere);
 
-/** The identities of the workers by group. A standby that replaces a worker has its group. */
+/** The identity of each Citus worker, by group. A standby that replaces a worker has the group of that worker. */
 const workers = `
   select n.groupid::text as node, r.result as identity
     from run_command_on_workers($$${identityHere}$$) r join pg_dist_node n using (nodename, nodeport) where r.success`;
@@ -30,13 +31,14 @@ const keep = statement('lineage.keep')`
   insert into lineage (identity, restores, since, mark, nodes) values ($1, $2, $3, $4, $5::jsonb)
   on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, mark = excluded.mark, nodes = excluded.nodes,
     since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`;
-// Changes nothing if the database was restored again since. `since` tells two restores with one number apart.
+// Changes nothing if the database was restored again. Two restores can have the same number, so `since` is compared
+// too.
 const erased = statement('lineage.erased')`update lineage set erased_through = $1 where restores = $1 and since = $2`;
 
-/** `identity` is empty if PostgreSQL refuses to say it; `nodes` lacks workers that do not answer. */
+/** `identity` is empty if PostgreSQL does not return it. `nodes` lacks workers that do not answer. */
 type Identity = { identity: string; nodes: Record<string, string> };
 
-/** `since`: when the last restore was found. `mark`: of the last backup that was restored. */
+/** `since`: when the service detected the last restore. `mark`: the mark in the backup that was restored last. */
 export type Lineage = Identity & {
   restores: number;
   since: Date;
@@ -58,27 +60,27 @@ export async function findLineage(tx: Tx): Promise<Lineage | undefined> {
   return (await tx.query<Lineage>(stored))[0];
 }
 
-/** Whether the database or a worker was replaced. A worker that was added or removed is no restore. */
+/** Whether the database or a worker was replaced. An added or a removed worker does not count as a restore. */
 const isOther = (before: Identity, now: Identity): boolean =>
   (before.identity !== '' && now.identity !== '' && before.identity !== now.identity) ||
   Object.entries(now.nodes).some(([node, one]) => (before.nodes[node] ?? one) !== one);
 
-/** Whether there is nothing new to store. */
+/** Whether the stored identities are up to date. */
 const isKnown = (before: Identity, now: Identity): boolean =>
   ['', before.identity].includes(now.identity) &&
   Object.entries(now.nodes).every(([node, one]) => before.nodes[node] === one);
 
 /**
- * Whether the database forgot a restore that this process has seen: a server that was replaced answers again, with its
- * own unchanged identity.
+ * Whether the stored lineage is older than a restore that this process has seen. This happens if a replaced server
+ * answers again, because its identity has not changed.
  */
 const hasGoneBack = (lastSince: Date | null, { since }: Lineage): boolean => lastSince !== null && since < lastSince;
 
 /**
- * Checks whether the database was restored since it last served. If so, its feeds begin again (docs/decisions/0014).
- * One of several processes does this.
- * @param by the actor who declares a restore
- * @param mark of a restored backup, which counts once
+ * Checks whether the database was restored since it last served. If so, its feeds begin again (docs/decisions/0014). If
+ * several processes call this function, only one restarts the feeds.
+ * @param by the actor who declares a restore; null if no restore is declared
+ * @param mark the mark of the restored backup. A second declaration with this mark changes nothing.
  * @param shownMs the highest position that clients have seen, in milliseconds since 1970
  * @returns how many feeds began again; null without a restore
  */

@@ -4,15 +4,15 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** What a withdrawal would do, in numbers. */
 export type Consequences = {
-  /** Active keys. */
+  /** Active access keys of the organisation. */
   keys: number;
-  /** Editions of the evidence. */
+  /** Editions of the result's evidence. */
   editions: number;
-  /** Pending deliveries. */
+  /** Pending webhook deliveries. */
   deliveries: number;
   /** Other results of the learner. */
   others: number;
-  /** A learner without a reference and without an open invitation is forgotten with the last result. */
+  /** If false, and without an open invitation, the learner is forgotten after the last result is withdrawn. */
   has_reference: boolean;
 };
 

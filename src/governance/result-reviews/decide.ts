@@ -12,10 +12,10 @@ import { withdrawAssessment } from '../erasure/withdraw.ts';
 
 export type Decision = {
   actor: string;
-  /** Kept in the result's history, and printed in its evidence. */
+  /** The reason is kept in the result's history and printed in its evidence. */
   reason: string | null;
   answer: string | null;
-  /** The version that the person saw (`seenOf`); null skips the check. */
+  /** The version that the person saw (`versionOf`); null skips the check. */
   version: string | null;
 };
 
@@ -28,20 +28,20 @@ export type Refusal = 'gone' | 'nothing_waits' | 'changed' | 'unanswered' | 'sam
 
 export const refusals: readonly Refusal[] = ['gone', 'nothing_waits', 'changed', 'unanswered', 'same_person'];
 
-/** The open review of a result. */
+/** The open review of a result; null if all reviews are decided. */
 export function waitingOf(reviews: readonly Review[]): Review | null {
   const last = reviews.at(-1);
   return last === undefined || last.decided_at !== null ? null : last;
 }
 
-/** A hash of what a person decides on: content, earlier decisions and the learner's request. */
+/** A hash of everything that a person decides on: the content, earlier decisions and the learner's request. */
 export function versionOf({ body }: Pick<StoredAssessment, 'body'>, reviews: readonly Review[]): string {
   const requestedMs = waitingOf(reviews)?.requested_at?.getTime() ?? 0;
   const decided = reviews.filter((one) => one.decided_at !== null).length;
   return hash('sha256', `${decided} ${requestedMs} ${body}`, 'base64url').slice(0, 22);
 }
 
-// Tutors do not count, because their teams change which learners they see.
+// Tutors do not count as another person, because changes of their teams change which learners they see.
 const another = statement('review.another_person')`
   select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1`;
 
@@ -53,7 +53,7 @@ async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: r
 
 export type OpenReview = { feed: Feed; row: StoredAssessment; waiting: Review | null };
 
-/** Locks the result until the end of the unit of work, and checks the decision. */
+/** Locks the result until the end of the unit of work, and checks whether the decision is allowed. */
 export async function openReview(
   work: UnitOfWork,
   organisationId: number,
@@ -76,8 +76,8 @@ export async function openReview(
 const confirmed = 'Looked at, and confirmed as it stands';
 
 /**
- * Confirms a result. Its flags stay, because they say how it came about; `reviewed_at` says when it was reviewed.
- * Mirrors and the next evidence show it.
+ * Confirms a result and sets `reviewed_at`, which mirrors and the next evidence show. The flags stay, because they
+ * describe how the result came about.
  * @returns null on success
  */
 export async function confirmResult(
@@ -98,7 +98,7 @@ export async function confirmResult(
 }
 
 /**
- * Withdraws a result, and answers the learner who asked.
+ * Withdraws a result. If the learner asked for the review, the answer is stored too.
  * @returns null on success
  */
 export async function withdrawReviewed(

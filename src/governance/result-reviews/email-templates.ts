@@ -6,8 +6,8 @@ const dayIn = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
 
 /**
- * Writes to the people who manage the organisation, because the request has a deadline. The email names neither the
- * learner nor the words of the request.
+ * Emails the people who manage the organisation, because the request has a deadline. The email contains neither the
+ * learner's name nor the text of the request.
  */
 export function writeOfRequest(
   work: UnitOfWork,

@@ -25,7 +25,10 @@ export type Waiting = {
 
 export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
 
-/** `why`: the most important reason. `asked`: only reviews that a learner asked for, the earliest deadline first. */
+/**
+ * `why`: only reviews with this most important reason. `asked`: only reviews that a learner asked for, the earliest
+ * deadline first.
+ */
 export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
 
 const shown =
@@ -34,8 +37,8 @@ const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
 
-// One ordered scan for each rank and subject, so that filters cost nothing. With many visible members, each scan soon
-// meets some of them.
+// Each rank and subject has its own ordered scan, so a filter only drops scans. If the person sees many learners, each
+// scan soon finds reviews that are visible.
 const everybodys = statement('review.queue')`
   select ${shown} from (
     select r.* from unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id)
@@ -49,8 +52,8 @@ const everybodys = statement('review.queue')`
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`;
 /**
- * Reviews of few members, each found by the learner. A join may read all reviews, because PostgreSQL plans it for every
- * organisation.
+ * Reads the reviews of each member, if the visible groups have few members. `offset 0` prevents a join: PostgreSQL
+ * plans one join for all organisations, and may read all reviews.
  */
 const ofMembers = (visibility: string) => `(
   select distinct m.learner_id from membership m
@@ -103,7 +106,7 @@ export async function findWaiting(
   return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, visibility]);
 }
 
-/** Each of these conditions on open reviews is counted up to $2. */
+/** SQL: the number of open reviews under each condition. Each count stops at $2. */
 const countsOf = (reviews: (condition: string) => string): string =>
   Object.entries({
     ...Object.fromEntries(Object.entries(ranks).map(([why, rank]) => [why, `rank = ${rank}`])),
@@ -123,7 +126,7 @@ const countsOfTeams = statement('review.counts_of_teams')`
 
 export type Counts = Record<Why | 'asked' | 'overdue', number>;
 
-/** @param max each count stops here */
+/** @param max each count stops at this number */
 export async function countWaiting(
   tx: Tx,
   organisationId: number,
@@ -141,7 +144,7 @@ const result = statement('review.result_in_sight')`
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
    where a.organisation_id = $1 and a.assessment_id = $2 and a.body is not null and ${isVisibleLearner('a.learner_id', '$3')}`;
 
-/** @returns undefined if there is no such result, or the person may not see its learner */
+/** @returns undefined if there is no such result, or the person may not see the result's learner */
 export async function findVisibleResult(
   tx: Tx,
   organisationId: number,

@@ -16,7 +16,7 @@ import { publishedDomains } from '../../engine/scoring/score.ts';
 import { judgeDomainsAgain } from '../../sittings/scoring/rescore-domains.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
 
-/** The placements that a person can set, lowest first, by their names. */
+/** The placements that a person can set, lowest first. The keys are their names. */
 export function placementsOf(subject: Subject): Map<string, Placement> {
   return new Map([
     [belowEntry, 'below_entry' as Placement],
@@ -24,14 +24,14 @@ export function placementsOf(subject: Subject): Map<string, Placement> {
   ]);
 }
 
-/** A prepared result with its evidence. Nothing of it is stored. */
+/** A prepared result with its evidence, before either is stored. */
 export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: Edition; atMs: number };
 
 /**
  * Prepares a replacement for a result whose level a person has changed. Levels cannot be amended, because platforms
- * filter by them. The sitting stays; its domains are judged at the new level. Flags and probabilities are dropped,
- * because they explain the old level (docs/decisions/0016).
- * @returns `same` if the result has that level
+ * filter results by level. The sitting stays; its domains are judged at the new level.
+ * Flags and probabilities are dropped, because they explain the old level (docs/decisions/0016).
+ * @returns `same` if the result already has that level
  */
 export async function prepareReplacement(
   app: App,

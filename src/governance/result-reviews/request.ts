@@ -14,12 +14,12 @@ import { waitingOf } from './decide.ts';
 export function monthAfter(at: Date): Date {
   const later = new Date(at);
   later.setUTCMonth(at.getUTCMonth() + 1);
-  // 31 January would become 3 March.
+  // For 31 January, `setUTCMonth` returns 3 March, so the day is set back to the end of February.
   if (later.getUTCDate() !== at.getUTCDate()) later.setUTCDate(0);
   return later;
 }
 
-/** `later`: the learner was answered recently, or has asked too often. */
+/** `later`: the learner received an answer recently, or has asked too often. */
 export function canAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'waiting' | 'later' {
   if (waitingOf(reviews)?.requested_at != null) return 'waiting';
   const requests = reviews.filter((one) => one.requested_at !== null);
@@ -29,8 +29,8 @@ export function canAsk(reviews: readonly Review[], nowMs: number): 'yes' | 'wait
 }
 
 /**
- * Opens a review at a learner's request, and emails the people who manage the organisation. Of simultaneous requests
- * one counts.
+ * Opens a review at a learner's request, and emails the people who manage the organisation. If several requests arrive
+ * together, only one counts.
  * @returns whether a review was opened
  */
 export async function askForReview(

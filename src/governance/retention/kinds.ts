@@ -1,15 +1,15 @@
 import { isHeld } from '../legal-holds/holds.ts';
 
 /**
- * How long each kind of data is kept. The defaults suit a UK training provider, who may change them: auditors ask for
- * funded records up to 6 years after the funding year.
+ * A kind of data and how long it is kept. The defaults suit a UK training provider: auditors ask for funded records up
+ * to 6 years after the funding year. Each organisation can change them.
  */
 export type Kind = {
   label: string;
   afterwards: string;
   hint: string;
   defaultMonths: number;
-  /** SQL: the number of items of learner `l` from before $4 (in microseconds, $5). */
+  /** SQL: how many items of learner `l` are older than $4. $5 is the same time in microseconds. */
   due: string;
 };
 
@@ -80,7 +80,10 @@ export const maxMonths = 600;
 export const defaultMonths = (): Months =>
   Object.fromEntries(kindNames.map((kind) => [kind, kinds[kind].defaultMonths])) as Months;
 
-/** SQL: the next $3 learners after $2, with the number of due items, and whether a hold covers them at $6. */
+/**
+ * SQL: the next $3 learners after $2, each with the number of due items and whether a legal hold covers the learner at
+ * $6.
+ */
 export const walk = (kind: KindName): string => `
   select l.learner_id, ${kinds[kind].due} as due, ${isHeld('$1', 'l.learner_id', '$6::timestamptz')} as held
     from (select learner_id, created_at from learner

@@ -39,7 +39,7 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
 }
 
 /**
- * Changes are serialised, so each caller compares with the policy that it replaces.
+ * The feed's lock serialises changes, so each call compares its values with the policy that it replaces.
  * @param options kinds that are left out, and a null `automatic`, keep their values
  */
 export async function setPolicy(
@@ -67,7 +67,7 @@ export async function claimDay(work: UnitOfWork, organisationId: number): Promis
   return (await work.tx.query(claim, values)).length > 0;
 }
 
-/** Empty text means for ever. */
+/** Parses the number of months for each kind. Empty text means that the data is kept for ever. */
 export function readMonths(
   options: Partial<Record<KindName, string>>,
 ): { months: Months } | { faults: Partial<Record<KindName, string>> } {

@@ -16,8 +16,8 @@ import { type KindName, kindNames, type Months, walk } from './kinds.ts';
 import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
 
 /**
- * Retention deletes what is due; a dry run only counts it. A run goes through all learners, kind by kind. Each step is
- * one transaction that stores its progress, so another process can continue after a crash.
+ * A run deletes data that is due; a dry run only counts the data. A run checks all learners for one kind of data after
+ * another. Each step is one transaction that stores its progress, so that another process can continue after a crash.
  */
 type Input = { dry_run: boolean; months: Months };
 type Progress = {
@@ -32,22 +32,22 @@ export const retentionRuns = jobsOf<Input, Progress>({ kind: 'retention', step }
 
 export type Tally = {
   learners: number;
-  /** Results, answers or texts; 1 for each learner. */
+  /** Results, answers or texts. An erased learner counts as 1 item. */
   items: number;
-  /** Learners with due data under a legal hold. */
+  /** How many learners have due data but are under a legal hold. */
   held: number;
-  /** IDs of the first learners. */
+  /** The IDs of the first learners in the run. */
   first: string[];
 };
 
 /** The actor of automatic runs. */
 export const automatic = 'retention';
 const reason = 'The time for which it is kept is over';
-/** Learners in one step. */
+/** The most learners that one step checks. */
 const learnersPerStep = 500;
-/** Items that one step deletes, at most about: it holds the feed's lock. */
+/** A step ends after about this many deleted items, because it holds the feed's lock. */
 const itemsPerStep = 40;
-/** Learners whose IDs a tally lists. */
+/** The most learners whose IDs a tally lists. */
 const named = 100;
 
 const walks = Object.fromEntries(
@@ -77,8 +77,8 @@ export async function orderRun(
 }
 
 /**
- * Orders a deletion after a dry run.
- * @returns null if the policy has changed since
+ * Orders the deletion that a dry run has counted.
+ * @returns null if the policy has changed since the dry run
  */
 export async function orderCounted(
   work: UnitOfWork,
@@ -93,13 +93,16 @@ export async function orderCounted(
 }
 
 /**
- * Deleted data stays deleted.
+ * Stops a run. Data that the run has already deleted stays deleted.
  * @returns false if the run had ended
  */
 export const stopRun = (work: UnitOfWork, organisationId: number, runId: string, { actor }: { actor: string }) =>
   retentionRuns.cancel(work, organisationId, runId, { progress: { stopped_by: actor } });
 
-/** From 0 to 1: the IDs of learners are evenly distributed. */
+/**
+ * The completed share of a run, from 0 to 1. IDs are evenly distributed, so the last learner's ID gives the share
+ * within a kind.
+ */
 export function shareDone({ kind, reached, finished_at }: Run): number {
   if (finished_at !== null) return 1;
   const at = kind === null ? 0 : kindNames.indexOf(kind);
@@ -175,7 +178,7 @@ async function step(work: UnitOfWork, run: Run): Promise<Stepped<Progress>> {
   return { status: next === undefined ? 'finished' : 'running', progress };
 }
 
-/** Begins the daily runs that are due, and continues open runs. Several processes may call it. */
+/** Begins the daily runs that are due, and continues open runs. Several processes may call this function together. */
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
   const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>

@@ -28,10 +28,10 @@ const file = statement('disclosure.file')`
   select encode(pdf, 'base64') as pdf from evidence
    where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`;
 
-/** Columns of microseconds since 1970. */
+/** Columns that contain microseconds since 1970. */
 const instants = new Set(['assessed_at', 'joined_position', 'left_position', 'named_at', 'position']);
 
-/** Marking keys belong to the item bank and are not personal data. */
+/** Marking keys belong to the item bank. They are not personal data, so the export leaves them out. */
 const ofTheBank = new Set(['key', 'rationale', 'distractor_rationales', 'accept']);
 
 function withoutKeys(value: unknown): unknown {
@@ -44,7 +44,7 @@ function withoutKeys(value: unknown): unknown {
   );
 }
 
-/** Text columns that hold JSON, or the inside of a JSON object. */
+/** Text columns that contain JSON, or the members of a JSON object without its braces. */
 const jsonTexts = new Set([
   'assessment.body',
   'assessment.learner',
@@ -77,11 +77,11 @@ function unfolded(text: string): unknown {
 export const momentName = /(^|_)(at|since|until)$/;
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$/;
 
-/** A row for people: times in UTC, parsed JSON, and no marking keys. */
+/** A row as the export shows it: times in UTC, parsed JSON, and no marking keys. */
 export function shown(table: string, row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => {
-      // In sitting_item, `position` is the number of the question.
+      // In sitting_item, `position` is the number of the question and not a time.
       if (typeof value === 'number' && instants.has(column) && table !== 'sitting_item')
         return [column, formatPosition(value)];
       if (typeof value !== 'string') return [column, column === 'rendered' ? withoutKeys(value) : value];
@@ -136,7 +136,7 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
     yield* ready.splice(0);
   }
   add('read-me-first.html', Buffer.from(summaryPage({ organisation, held, made, files: evidence.length })), true);
-  // If the learner was erased during the export, the file would be incomplete.
+  // If the learner was erased during the export, the file is incomplete, so the export fails.
   const [still] = await app.db.query(stillThere, [id, learnerId]);
   if (still === undefined) throw new Error('the learner was erased while the export was made');
   zip.end();

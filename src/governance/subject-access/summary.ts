@@ -17,7 +17,7 @@ const section = (title: string, rows: readonly Content[]): Markup | null =>
 const text = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 
-/** The answer in the words that the learner saw, if they are known. */
+/** The answer in the words that the learner saw, if the words are known. */
 function answerOf({ answer, rendered }: Row): string {
   if (answer === null || answer === undefined) return 'No answer is kept';
   const words = new Map<string, string>();
@@ -80,7 +80,7 @@ function sitting(row: Row, items: readonly Row[]): Markup {
   }; ${Math.round(Number(row.used_ms) / 60_000)} minutes of work.</p><ol>${items.map((one) => html`<li>${question(one)}</li>`)}</ol>`;
 }
 
-/** Readable offline and printable. Times are in UTC, as in the other files. */
+/** The page can be read offline and printed. Times are in UTC, as in the other files of the export. */
 export function summaryPage({ organisation, held, made, files }: Summary): string {
   const rows = (table: string): Row[] => held[table] ?? [];
   const learner = rows('learner').find((row) => row.merged_into === null);

@@ -17,12 +17,13 @@ type LearnerTable = {
 };
 
 const ofLearner = 't.learner_id = $2';
-/** Learners who were merged into this one are the same person. */
+/** Learners who were merged into this learner are the same person. */
 const ofPerson = `t.learner_id in (${idsOf('$2')})`;
 const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
 const ofResults = `t.assessment_id in (${results})`;
 const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
-// The two expressions must be those of the indexes event_assessment and event_learner.
+// The expressions on `e.payload` must equal those of the indexes event_assessment and event_learner. Otherwise
+// PostgreSQL reads all events.
 const events = `
   select e.event_id from event e
    where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null

@@ -7,8 +7,8 @@ import { readOrganisation } from '../../organisations/organisations.ts';
 import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisations/zone.ts';
 
 /**
- * Data subject requests and complaints. Each is due in 1 month, or 3 if extended (UK GDPR, article 12). The clock is
- * paused while the organisation verifies the requester.
+ * Data subject requests and complaints. Each is due in 1 month, or in 3 months if the deadline was extended (UK GDPR,
+ * article 12). The deadline is paused while the organisation verifies the requester.
  */
 export const requestKinds = {
   access: 'Access: what is held of them',
@@ -98,8 +98,8 @@ const months = (extended: boolean): number => (extended ? 3 : 1);
 const dayMs = 86_400_000;
 
 /**
- * The end of the same day of a later month in the organisation's time zone, plus the paused time. Calendar days are
- * counted, because some days have 23 hours.
+ * The deadline: the end of the same day in a later month, in the organisation's time zone, plus the paused time. Full
+ * paused days are counted as calendar days, because some days have 23 hours.
  */
 function dueAt(
   { received_at, extended, paused_ms }: Pick<SubjectRequest, 'received_at' | 'extended' | 'paused_ms'>,
@@ -125,7 +125,8 @@ export async function openRequest(
   },
 ): Promise<void> {
   const { caseId, kind, about, receivedAt, note, actor } = options;
-  // The lock decides the order with erasures and merges, which change the requests of a learner.
+  // Erasures and merges change a learner's requests. They take the same lock, so they run either before or after this
+  // change.
   await lockFeed(work, organisationId);
   const learnerId =
     options.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, options.learnerId);
@@ -142,7 +143,7 @@ export type RequestStep =
   | { kind: 'extended'; text: string }
   | { kind: 'closed'; text: string | null; outcome: RequestOutcome };
 
-/** Text about an erased learner is refused. The message is for the person who wrote it. */
+/** Text about an erased learner is refused. The message is shown to the person who wrote the text. */
 export class AboutErased extends Error {
   constructor() {
     super('The learner is erased: no text is kept about them any more. The case can be closed without one.');
@@ -150,8 +151,8 @@ export class AboutErased extends Error {
 }
 
 /**
- * Adds an entry to an open request. The feed's lock decides the order with an erasure.
- * @returns false if there is no such open request, or it is already paused or extended
+ * Adds an entry to an open request. The feed's lock prevents that the learner is erased meanwhile.
+ * @returns false if there is no such open request, or the request is already paused or extended
  * @throws AboutErased
  */
 export async function addEntry(
@@ -223,7 +224,7 @@ export function listRequests(
   return tx.query<SubjectRequest>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
-/** Open requests that are due by that time, without paused ones. The count stops at 1,000. */
+/** Counts open requests that are due by `by`, without paused requests. The count stops at 1,000. */
 export async function countDueRequests(tx: Tx, organisationId: number, by: Date): Promise<number> {
   return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
 }
@@ -233,7 +234,7 @@ export async function forgetRequests(tx: Tx, organisationId: number, learnerId: 
   await tx.query(forget, [organisationId, learnerId]);
 }
 
-/** A merge moves the requests to the survivor. */
+/** Moves the requests to the survivor of a merge. */
 export async function moveRequests(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }

@@ -10,22 +10,25 @@ import {
 } from '../../feed/restamp.ts';
 import { limits } from '../../platform/config/limits.ts';
 
-/** The progress of a restamp in this process. It may be lost: positions show what is left. */
+/**
+ * The progress of a restamp in this process. The progress is not stored, because the records' positions show what is
+ * left.
+ */
 export type Restamping = { organisationId: number; through: RestampedThrough };
 
 export const newRestamping = (): Restamping => ({ organisationId: 0, through: nothingRestamped });
 
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
-/** The next slice of the first organisation that needs one. */
+/** Restamps the next slice of the first organisation that needs a restamp. */
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
   return organisationId === null ? 'nothing left' : restampOf(app, doing, organisationId);
 }
 
 /**
- * Restamps the next slice of records with an old payload version in its own transaction. After a crash, another process
- * continues.
+ * In one transaction, restamps the next slice of records that have an old payload version. After a crash, another
+ * process continues.
  */
 export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;

@@ -7,8 +7,8 @@ import { errorFields } from '../../platform/observability/log.ts';
 import { newRestamping, restampOf } from './restamp.ts';
 
 /**
- * @returns a function that restamps one slice of one organisation, once no older process serves. It returns the time to
- *   wait in milliseconds.
+ * @returns a function that restamps one slice of one organisation when no process of an older version serves. The
+ *   function returns the milliseconds to wait before the next call.
  */
 export function upgradeRounds(app: App): () => Promise<number> {
   const restamping = newRestamping();
@@ -37,7 +37,7 @@ export function upgradeRounds(app: App): () => Promise<number> {
 
 /** Restamps every record, and then checks regularly for new work. */
 export function startUpgrade(app: App): { stop(): Promise<void> } {
-  // This idle connection has the name that shows other processes which version serves.
+  // The name of this idle connection shows other processes which version this process runs.
   const presence = app.db.dedicated();
   void presence.listen('ars_presence', () => {});
   const round = upgradeRounds(app);
