@@ -4,7 +4,7 @@ import { limits } from '../platform/config/limits.ts';
 
 const maxAddresses = 10_000;
 
-/** The name of the window that several IP addresses share. */
+/** The key of a window that counts many IP addresses together. */
 const manyAddresses = 'many';
 
 type Window = { address: string; startMs: number; calls: number; hash?: Buffer };
@@ -16,18 +16,19 @@ export class AddressWindows {
   #whenFull: 'share' | 'forget';
 
   /**
-   * @param whenFull with `share`, further addresses share one window, which limits them together (docs/decisions/0009);
-   * with `forget`, each takes the place of the oldest window
+   * @param whenFull what happens to further addresses at 10 000 windows. `share`: they share one window, which limits
+   * them
+   * together (docs/decisions/0009). `forget`: each replaces the oldest window.
    */
   constructor(clock: Clock, whenFull: 'share' | 'forget') {
     this.#clock = clock;
     this.#whenFull = whenFull;
   }
 
-  /** Counts a call. @returns the window of its address, this call included */
+  /** @returns the window of the caller's address, in which this call is already counted */
   count(caller: string): Window {
     const nowMs = this.#clock.nowMs();
-    // Windows are in the order of their start.
+    // The windows are ordered by their start, so the first window that is still open ends the search.
     for (const [address, { startMs }] of this.#windows) {
       if (nowMs - startMs < limits.rateWindowMs && nowMs >= startMs) break;
       this.#windows.delete(address);
@@ -44,7 +45,7 @@ export class AddressWindows {
     return window;
   }
 
-  /** Whole seconds until the window is over. */
+  /** Whole seconds until the window ends; at least 1. */
   waitSeconds({ startMs }: Window): number {
     return Math.max(1, Math.ceil((startMs + limits.rateWindowMs - this.#clock.nowMs()) / 1000));
   }
@@ -55,13 +56,13 @@ export type Refused = {
   address: Buffer;
   /** Whether the call gets its own audit row. */
   listed: boolean;
-  /** Seconds to wait when there were too many, otherwise 0. */
+  /** Seconds that the caller has to wait after too many refused calls; otherwise 0. */
   waitSeconds: number;
 };
 
 /**
- * Counts calls without valid credentials by IP address, in this process only. The limit slows guessing and the writing of
- * audit rows. Calls with valid credentials are never counted.
+ * Counts calls without valid credentials by IP address, in this process only. The limit slows the guessing of
+ * credentials, and limits the audit rows that refused calls can cause.
  */
 export class RefusedCallers {
   #windows: AddressWindows;

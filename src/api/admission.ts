@@ -15,25 +15,27 @@ import { inSpan } from '../platform/observability/tracing.ts';
 /** A caller whose credentials are valid, with the key's rate limit and the state of the organisation's feed. */
 export type Admission = Caller & {
   granted: boolean;
-  /** Requests left in the window after this one. */
+  /** Requests that the rate limit still allows in the window after this one. */
   remaining: number;
   /** Whole seconds after which the oldest admitted request leaves the window. */
   resetSeconds: number;
-  /** The cached response is still right, and its audit row is committed. */
+  /** Whether the cached response is still right and its audit row is committed. */
   answered: boolean;
 };
 
-/** Above this limit, times are kept in steps of a second: a key's row must fit a page of the database. */
+/**
+ * If the rate limit is higher, times are stored in steps of 1 second, because a key's row must fit into a database
+ * page.
+ */
 const exactUpTo = 400;
 const coarseMs = 1000;
 
 /**
- * The row `w` of a key after one more batch of calls. `admitted_ms` rises, and `admitted_total` is the running total at
- * each of these times. One binary search therefore finds the calls that have left the window.
+ * The new values of a key's row `w` after a batch of calls. `admitted_ms` rises and `admitted_total` is the running
+ * total, so one binary search finds the calls outside the window.
  *
- * A time counts for a millisecond longer than the window, because times are cut to milliseconds. If the clock is behind
- * the last time, the last time counts. If it is more than a window behind, the last time was wrong, and all calls still
- * in its window count as admitted now (docs/decisions/0004).
+ * Times are cut to milliseconds, so each time counts 1 ms longer than the window. If the clock is behind `last_ms`,
+ * `last_ms` is used, unless the difference exceeds the window (docs/decisions/0004).
  */
 function countedBy(calls: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
@@ -55,7 +57,7 @@ function countedBy(calls: string, nowMs: string, limit: string, stepMs: string):
 
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
-/** One key from one IP address, as in most batches. */
+/** For a batch in which all calls have one key and one IP address, as in most batches. */
 const admitOne = `
   admitted as (
     update rate_window w set ${countedBy('$3::int8', '$6', '$7', '$8')}
@@ -65,8 +67,8 @@ const admitOne = `
               f.position, f.state, f.restored_at, ${result})`;
 
 /**
- * Several keys or IP addresses. Rows are locked in the order of their keys, so that two processes cannot deadlock. The
- * calls of one key from several addresses are counted together, and granted in the order of the rows.
+ * For a batch with several keys or IP addresses; a key's calls from all addresses are counted together. Rows are locked
+ * in the order of their keys, so that two processes cannot deadlock.
  */
 const admitMany = `
   asked as materialized (
@@ -95,7 +97,10 @@ const answered = (reads: string) => `
       from ${reads} as p
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
-/** All reads repeat one request with one key, as in most batches. Each array would cost as much as several rows. */
+/**
+ * The reads of a batch that all repeat one request with one key. Single values replace arrays, because each array costs
+ * as much as several rows.
+ */
 const readsAlike = `
   (select 1::int8 as pair, request_id, $10::int8 as organisation_id, $11::int8 as position, $12::int8 as state,
           $13::text as action, $14::text as resource, $15::int2 as status, $16::text as detail
@@ -114,7 +119,7 @@ const statements = {
   with ${admitMany}, ${answered(readsUnlike)} select * from admitted`,
 };
 
-/** The keys of the calls, which every node has. */
+/** Reads the keys of the calls. Every node has a copy of the keys, so any node can run this statement. */
 const keysOfCalls = statement('admission.known')`
   select a.pair, k.key_id, k.organisation_id, k.group_ids, k.subjects
     from unnest($1::text[], $2::bytea[], $3::inet[]) with ordinality as a(key_id, secret, address, pair)
@@ -145,7 +150,7 @@ type AdmitRow = KeyRow & {
   last_ms: number;
 };
 
-/** The audit row of a cached response, which is right while the organisation's feed has the same state. */
+/** The audit row of a cached response. The response is right while the organisation's feed has the state `feed`. */
 export type CachedRead = {
   organisationId: number;
   /** The feed's state when the response was made. */
@@ -163,20 +168,21 @@ export type Credentials = {
   address: string | null;
 };
 
-/** A call to admit; `read`: the cached response that it asks for, if there is one. */
+/** A call to admit. `read`: the cached response to this request, if there is one. */
 export type AdmissionCall = Credentials & { read: { cached: CachedRead; requestId: string } | null };
 
-/** Calls with the same credentials, by their indexes in the batch. */
+/** Calls with the same credentials. `calls`: their indexes in the batch. */
 type Pair = Credentials & { calls: number[] };
 
 /** Admits a call, or resolves to null if its credentials are not valid. */
 export type Admit = (call: AdmissionCall) => Promise<Admission | null>;
 
 /**
- * One statement reads credentials, rate limit and feed state for all waiting calls, so nothing is ever stale. If the feed
- * has the state of a cached response, the same statement also writes the audit row of that response.
- * @param relaxed a connection that commits asynchronously, because an admission need not survive a crash of the database
- * @param durable a connection for batches with audit rows
+ * Admits calls in batches: one statement checks credentials, rate limits and feed states in the database, so no process
+ * uses outdated values. If a cached response is still right, the same statement writes its audit row.
+ * @param relaxed a connection that commits asynchronously, because an admission need not survive a crash of the
+ * database
+ * @param durable a connection that commits synchronously, for batches with audit rows
  */
 export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {
   const limit = app.settings.rateLimit;
@@ -187,7 +193,8 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const reads = pairs.flatMap((pair, i) =>
         pair.calls.flatMap((call) => {
           const { read } = calls[call]!;
-          // Where several nodes would write, a repeated read is answered like any other.
+          // In a distributed database, the admission and the audit row would be written on several nodes, so no cached
+          // response is sent.
           return read === null || app.db.distributed === true ? [] : [{ pair: i + 1, ...read }];
         }),
       );
@@ -293,13 +300,13 @@ function readsApart(reads: { pair: number; cached: CachedRead }[]): unknown[] {
   ];
 }
 
-/** Whole seconds until the oldest admitted time has left the window, at most the window itself. */
+/** Whole seconds until the oldest admitted call leaves the window, from 1 to the length of the window. */
 function secondsUntilFree(oldestMs: number, nowMs: number): number {
   const seconds = Math.ceil((oldestMs + limits.rateWindowMs + 1 - nowMs) / 1000);
   return Math.min(Math.max(1, seconds), limits.rateWindowMs / 1000);
 }
 
-/** Admits calls where organisations are on several nodes. Each key is counted on the node of its organisation. */
+/** Admits calls in a distributed database. Each key is counted on the node that stores its organisation. */
 async function admitWhereTheyAre(
   db: Database,
   pairs: Pair[],
@@ -330,7 +337,7 @@ async function admitWhereTheyAre(
   return admitted.flat();
 }
 
-/** Missing credentials are treated like wrong ones, so that both take the same time. */
+/** Missing credentials become empty texts, so that checking them takes as long as checking wrong credentials. */
 export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; secret: string } {
   const keyId = headers['x-access-key-id'];
   const secret = headers['x-secret-access-key'];
@@ -340,12 +347,12 @@ export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; se
   };
 }
 
-/** @param message for a caller who has the secret, in the place of the usual sentence */
+/** @param message replaces the usual sentence; only for a caller who has the secret */
 export function invalidCredentials(message?: string): ApiError {
   return new ApiError('invalid_credentials', message, { 'www-authenticate': 'AccessKey realm="api"' });
 }
 
-/** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */
+/** @returns header names and values alternately (draft-ietf-httpapi-ratelimit-headers) */
 export function rateHeaders(app: App, { remaining, resetSeconds }: Admission): [string, string, string, string] {
   return [
     'ratelimit-policy',

@@ -4,10 +4,10 @@ import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import type { Ip, Network } from '../platform/validation/networks.ts';
 
-/** A network of 64 bits: a host with one IPv6 address usually has a network of them. */
+/** The number of 16-bit groups in a /64 network. A host with one IPv6 address can usually use its whole /64 network. */
 const groupsOfNetwork = 4;
 
-/** Some proxies write the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Some proxies add the port to the address: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const withPort = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d+)?$/;
 
 function parse(text: string): Ip | null {
@@ -16,7 +16,9 @@ function parse(text: string): Ip | null {
   return isIP(address) === 0 ? null : ipaddr.process(address);
 }
 
-/** The caller's IP address. Only what trusted proxies wrote at the end of X-Forwarded-For counts: any client can send one. */
+/**
+ * The caller's IP address. Any client can send X-Forwarded-For, so only entries that trusted proxies appended count.
+ */
 function addressOf(request: IncomingMessage, trusted: readonly Network[]): Ip | null {
   const isTrusted = (one: Ip) =>
     trusted.some(([first, length]) => first.kind() === one.kind() && one.match(first, length));
@@ -30,7 +32,7 @@ function addressOf(request: IncomingMessage, trusted: readonly Network[]): Ip | 
   return address;
 }
 
-/** The caller's IPv4 address or IPv6 network of 64 bits, for counting; empty when it is unknown. */
+/** The name under which a caller's calls are counted: an IPv4 address or an IPv6 /64 network; empty: unknown. */
 export function callerAddress(request: IncomingMessage, trusted: readonly Network[]): string {
   const address = addressOf(request, trusted);
   if (address === null) return '';
@@ -42,7 +44,7 @@ export function callerAddress(request: IncomingMessage, trusted: readonly Networ
     : address.toString();
 }
 
-/** Reads callers' full IP addresses for admission, and caches them: to read one takes longer than all else. */
+/** Reads callers' full IP addresses for admission. Parsed addresses are cached, because parsing is slow. */
 export function addressReader(trusted: readonly Network[]): (request: IncomingMessage) => string | null {
   const cache = new LRUCache<string, { address: string | null }>({ max: 1000 });
   return (request) => {

@@ -11,15 +11,15 @@ import { type Admission, type Admit, type CachedRead, credentialsOf, rateHeaders
 import type { KeyUses } from '../integrations/access-keys/key-uses.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
-/** `headers`: names and values in turn. */
+/** `headers` contains names and values alternately. */
 type CachedResponse = CachedRead & { headers: string[]; body: Buffer | null };
 
 const noSniffPair = Object.entries(noSniff).flat();
 const maxKeyLength = 1000;
 
 /**
- * Responses to reads, so that the statement that admits the next poll can answer it. The cache decides nothing: that
- * statement checks the key and the state of the feed.
+ * Caches responses to reads. A cached response is sent only if the SQL statement that admits the request finds the key
+ * valid and the feed unchanged.
  */
 export class ConditionalReadCache {
   #responses = new LRUCache<string, CachedResponse>({
@@ -38,18 +38,21 @@ export class ConditionalReadCache {
   }
 }
 
-/** Whether URL and If-None-Match alone decide the response. */
+/** Whether the response depends only on the credentials, the URL and If-None-Match. */
 function isPlainRead(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.range === undefined && hostFault(request) === null;
 }
 
-/** The credentials are part of the key, so that nobody can measure whether another key has made the same read (law 6). */
+/**
+ * The cache key contains the credentials, so that a caller cannot measure whether another access key made the same read
+ * (law 6).
+ */
 function keyOf({ url, headers, socket }: IncomingMessage): string {
   const { keyId, secret } = credentialsOf(headers);
   return `${keyId}\n${hashOf(secret, socket)}\n${headers['if-none-match'] ?? ''}\n${url}`;
 }
 
-/** The last secret of each connection: the next request nearly always has the same one. */
+/** The last secret of each connection and its hash, because the next request nearly always has the same secret. */
 const lastSecrets = new WeakMap<Socket, { secret: string; hash: string }>();
 
 function hashOf(secret: string, socket: Socket): string {
@@ -60,17 +63,20 @@ function hashOf(secret: string, socket: Socket): string {
   return hash;
 }
 
-/** Shared by both ways to answer a request. */
+/** The state that `answerRepeatedReads` and the routes share. */
 export type Admitting = {
   admit: Admit;
-  /** Admissions that began before the request came to its route. */
+  /**
+   * The admission of each request that `answerRepeatedReads` passes on to its route, so that no request is counted
+   * twice.
+   */
   admissions: WeakMap<IncomingMessage, Promise<Admission | null>>;
   cache: ConditionalReadCache;
   addressOf(request: IncomingMessage): string | null;
   uses: KeyUses;
 };
 
-/** Answers repeated reads before Fastify sees them, because router and hooks would take half of their time. */
+/** Answers repeated reads before Fastify sees them, because Fastify's router and hooks would take half of the time. */
 export function answerRepeatedReads(
   app: App,
   server: Server,
@@ -79,7 +85,7 @@ export function answerRepeatedReads(
 ): void {
   const [answerByRoute] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
-    // Only routes make spans, so with tracing every request goes to its route.
+    // Only routes create spans, so with tracing every request goes to its route.
     const cached = tracing || isStopping() || app.restored.pending ? null : cache.find(request);
     if (cached === null) {
       answerByRoute(request, response);

@@ -12,11 +12,14 @@ import { logAnswer, requestIdHeader } from './request-log.ts';
 
 type Failure = Error & { statusCode?: number; code?: string };
 
-/** Answers an error in the one error shape. Only our own sentences go out, never the text of another error. */
+/**
+ * Sends an error in the API's error format. The response contains only our own sentences, never the text of an
+ * unexpected error.
+ */
 export function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = asApiError(app, error as Failure, request);
   request.code = answer.code;
-  // Caches may keep a 404 unless it says no-store (RFC 9111, 4.2.2), and the object may exist a moment later.
+  // Caches may keep a 404 without no-store (RFC 9111, 4.2.2), although the object may be created a moment later.
   reply
     .code(answer.status)
     .headers({ ...noSniff, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
@@ -55,7 +58,7 @@ const unreadable: Record<string, string> = {
   [noProxy]: 'The service is no proxy.',
 };
 
-/** The bytes that answer an unreadable request, in the one error shape. Writes a line in the log. */
+/** Logs an unreadable request. @returns the bytes of the error response */
 export function connectionRefusal(app: App, code: string | undefined): string {
   const refusal = new ApiError('bad_request', unreadable[code ?? '']);
   const requestId = app.random.uuid();

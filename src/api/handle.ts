@@ -20,7 +20,7 @@ import { routes } from './route-table.ts';
 import { payloadSamples, responseVersion } from './response-version.ts';
 import type { ConditionalReadCache } from './conditional-read-cache.ts';
 
-/** The body of a request whose media type is not JSON. */
+/** Replaces the body of a request whose media type is not JSON. */
 export const unsupported = Symbol('unsupported media type');
 
 const currentVersion = responseVersion(routes, payloadSamples());
@@ -49,7 +49,7 @@ export async function handle(
   // 3. Run the route.
   const answer = await run(handling, route, request, reply, parsed, kept);
 
-  // 4. Remember a read that the next poll repeats.
+  // 4. Cache a read that the next poll may repeat.
   if (answer.repeatable === true) remember(handling.cache, request, answer);
 
   // 5. Send.
@@ -71,7 +71,10 @@ function parse(route: Route, request: FastifyRequest): Parsed & { text: string }
 const noParameters: NonNullable<Route['query']> = [];
 const noFields: Record<string, unknown> = {};
 
-/** Path parameters, decoded once; IDs in lower case. Broken percent-encoding names nothing. */
+/**
+ * Decodes the path parameter and converts UUIDs to lower case.
+ * @throws ApiError not_found for broken percent-encoding
+ */
 function pathParams(route: Route, path: string): Record<string, string> {
   const found = /\{(\w+)\}/.exec(route.path);
   if (found === null) return {};
@@ -140,8 +143,8 @@ async function run(
 }
 
 /**
- * A change, its response under the Idempotency-Key and its audit row are one transaction. If the client has to repeat
- * the call, nothing of the first one was done.
+ * Commits a change, its response under the Idempotency-Key and its audit row in one transaction. After a failure
+ * nothing is stored, so the client can repeat the call.
  */
 function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim: Claim | null): Call['change'] {
   const { organisationId, keyId } = request.caller!;
@@ -150,7 +153,7 @@ function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim:
       app,
       feedQueue(organisationId),
       async (work) => {
-        // The body and the write queue can take so long that the key has ended.
+        // Reading the body or waiting in the write queue can take so long that the key has ended meanwhile.
         const isOld = app.clock.monotonicMs() - request.startedMs >= limits.admittedMs;
         if (isOld && !(await isKeyGood(work.tx, organisationId, keyId, work.nowMs))) throw invalidCredentials();
         const answer = await inside(work);
@@ -178,7 +181,7 @@ function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim:
   };
 }
 
-/** The detail of an audit row. */
+/** The JSON text in the `detail` column of an audit row. */
 export function detailOf(
   app: App,
   startedMs: number,
@@ -192,7 +195,7 @@ export function detailOf(
   });
 }
 
-/** Aborted when the response is sent or its connection has closed. */
+/** A signal that is aborted when the response has been sent or its connection has closed. */
 function closedOf(reply: FastifyReply): AbortSignal {
   const closed = new AbortController();
   if (reply.raw.destroyed) closed.abort();
@@ -200,11 +203,16 @@ function closedOf(reply: FastifyReply): AbortSignal {
   return closed.signal;
 }
 
-/** These refusals can pass without a change of the request, for example when credits are bought (docs/decisions/0004). */
+/**
+ * After these refusals the same request can succeed later, for example when credits are bought (docs/decisions/0004).
+ */
 const passing = [401, 402, 409];
 const passingCodes: string[] = ['group_autocreate_disabled'];
 
-/** Keeps a refusal as the first response. A refusal that can pass releases the key, so that the client can try again. */
+/**
+ * Stores a final refusal as the response under the Idempotency-Key. Any other error releases the key, so that the
+ * client can try again.
+ */
 async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
     const isFinal =

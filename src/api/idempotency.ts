@@ -27,10 +27,10 @@ const prune = statement('idempotency.prune')`
     returning 1)
   select count(*) as count from gone`;
 
-/** A slice of this size takes some milliseconds. A request that takes over a key waits for no longer. */
+/** Deleting this many rows takes some milliseconds. A request that reuses an expired key waits at most that long. */
 const pruneRows = 1000;
 
-/** Deletes expired responses in slices, each its own transaction. Rows that a request holds are skipped. */
+/** Deletes expired responses in batches, each in its own transaction. Rows that a request has locked are skipped. */
 export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<void> {
   const before = new Date(app.clock.nowMs() - limits.idempotencyMs);
   for (const { organisation_id: id } of await app.db.query<{ organisation_id: number }>(pruneWhose, [before]))
@@ -41,8 +41,8 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * A claimed key. `keep` runs in the transaction of the change, so the response is kept exactly when the change happened.
- * If a repeat has taken over the key meanwhile, `keep` fails and the change is undone.
+ * `keep` runs in the transaction of the change, so the response is stored exactly when the change is
+ * committed. If a repeated request has taken over the key, `keep` fails and the change is undone.
  */
 export type Claim = {
   keep(tx: Tx, reply: KeptReply): Promise<void>;
@@ -51,7 +51,10 @@ export type Claim = {
 
 const stillRunning = () => new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
 
-/** The response was lost with the service's secret or by an erasure, and the change must not happen twice. */
+/**
+ * The stored response is unreadable after an erasure or with another service secret. The change must not happen twice,
+ * so the request is refused.
+ */
 const unreadable = () =>
   new ApiError(
     'idempotency_conflict',
@@ -101,7 +104,7 @@ async function firstReply(app: App, organisationId: number, keyHash: Buffer, req
   ]);
   if (row === undefined) throw stillRunning();
   const { status, reply } = row;
-  // An erasure has emptied the row.
+  // An erasure has removed the stored response.
   if (status !== null && reply === null) throw unreadable();
   if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
   if (status === null) throw stillRunning();

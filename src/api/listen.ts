@@ -24,11 +24,12 @@ import { deliveryHeaders } from '../integrations/webhooks/http/signing.ts';
 import { type EventType, assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
 
 /**
- * Streams events to a developer whose machine receives no deliveries (docs/decisions/0008-send-to-checked-addresses.md).
- * Each event is one line of JSON with the headers and bytes of a delivery. Nothing is stored: the client keeps `after`.
+ * Streams events to a developer's machine, which receives no deliveries
+ * (docs/decisions/0008-send-to-checked-addresses.md). Each line is JSON with the headers and body of a delivery. The client
+ * keeps its progress in `after`, because the service stores nothing.
  */
 
-/** The last event that a listener has received. Its time counts if the event was deleted or lost by a restore. */
+/** The last event that a listener has received. The time is used if the event was deleted or lost in a restore. */
 type Position = { atMs: number; eventId: string };
 
 function readPosition(text: string): Position | null {
@@ -70,18 +71,21 @@ function pollerOf({ db }: App): ReturnType<typeof createEventPoller> {
   return poller;
 }
 
-/** The signing secret of a key's listeners. It never changes, so that a client is set up once, and signs nothing else. */
+/**
+ * The signing secret for a key's listeners, which signs nothing else. The secret never changes, so a client is set up
+ * only once.
+ */
 function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
   return `whsec_${app.secrets.mac('listening', `${organisationId}/${keyId}`).toString('base64url')}`;
 }
 
 /**
- * Opens a stream of lines. It ends with the request, with the service or with the key.
+ * Opens a stream of lines, which ends when the client disconnects, the service stops or the key ends.
  * @param over aborted when the response is over or the service stops
  * @throws ApiError invalid_event_types, listener_limit_exceeded
  */
 async function listen(app: App, caller: Caller, options: ListenOptions, over: AbortSignal): Promise<Readable> {
-  // A restricted key may not see every learner, so it gets no changes of groups.
+  // A restricted key may not see every learner, so such a key gets no events about group changes.
   const shown: readonly EventType[] = caller.keyScope === null ? eventTypes : [assessmentCompleted];
   const types = options.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
@@ -92,7 +96,7 @@ async function listen(app: App, caller: Caller, options: ListenOptions, over: Ab
   const from = newest?.number ?? (options.after === null ? 0 : await numberAt(app.db, organisationId, options.after));
   const position = options.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
   const groupIds = intersectScope(options.groupIds, keyScope?.groupIds ?? null);
-  // Lines are made as they are read, so that a slow client costs one page of events.
+  // A line is made only when the client reads it, so a slow client keeps only one page of events in memory.
   return Readable.from(lines(app, caller, { types, groupIds, from, position }, over), {
     objectMode: false,
     highWaterMark: 1,
@@ -169,10 +173,10 @@ async function bodyFor(
   const event = JSON.parse(payload) as Payload;
   const groups = event.group_ids ?? [...event.added!, ...event.removed!];
   if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
-  // The event of a withdrawn result is not sent, also if the client reads slowly or connects again.
+  // The result may have been withdrawn since the event was read, because a client can read slowly or reconnect later.
   if (!(await isStillTold(app.db, organisationId, event_id))) return null;
   if (keyScope === null) return payload;
-  // A result outside the key's scope does not exist now, although it may have been inside when the event occurred.
+  // The result must be inside the key's scope now, even if it was inside when the event occurred.
   if ((await findLiveInScope(app.db, organisationId, event.data!.assessment_id, keyScope)) === undefined) return null;
   const ofKey = groups.filter((id) => keyScope.groupIds === null || keyScope.groupIds.includes(id));
   return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;

@@ -2,13 +2,13 @@ import type { App } from '../platform/app.ts';
 import type { Caller } from './http/route.ts';
 import { notModified, rateLimited, requests, requestTime } from '../platform/observability/metric-definitions.ts';
 
-/** The header with the request's ID, which its log line and audit row contain too. */
+/** The header with the request's ID. The request's log line and audit row contain the same ID. */
 export const requestIdHeader = 'x-request-id';
 
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'];
 const seriesByRoute = new Map<string, ReturnType<typeof seriesOf>>();
 
-/** The time series of a route. They are looked up once, because every request adds to them. */
+/** The metrics of a route. They are looked up once, because every request updates them. */
 const seriesOf = (route: string) => ({
   byClass: classes.map((status) => requests.place(route, status)),
   notModified: notModified.place(route),
@@ -27,7 +27,7 @@ function countAnswer(route: string, status: number, ms: number): void {
 
 /**
  * Counts an answered request and writes its log line.
- * @param route method and route, without text that the caller chose
+ * @param route the method and the path pattern, without text from the caller
  */
 export function logAnswer(
   app: App,

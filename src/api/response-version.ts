@@ -8,7 +8,10 @@ import { learnerPayload, learnerTombstoneJson } from '../records/learners/schema
 const id = '00000000-0000-4000-8000-000000000001';
 const position = 1_767_225_600_123_456;
 
-/** A sample of each payload that is spliced from stored text. OpenAPI does not show how the text is spliced. */
+/**
+ * A sample of each payload that is assembled from stored text. The samples show changes in the assembly, which OpenAPI
+ * does not show.
+ */
 export function payloadSamples(): string[] {
   const { body } = storedColumns({
     assessed_at_us: position,
@@ -44,8 +47,9 @@ export function payloadSamples(): string[] {
 }
 
 /**
- * A hash that changes when a release answers the same rows with other bytes: an ETag of an older release never matches.
- * @param samples of payloads, because their bytes can change while the schemas stay
+ * A hash that changes when a release sends other bytes for the same rows, so that ETags of earlier releases do not
+ * match.
+ * @param samples payloads whose bytes can change while the schemas stay the same
  */
 export function responseVersion(routes: readonly Route[], samples: readonly string[]): string {
   const schemas = routes

@@ -39,17 +39,17 @@ import { noRoute, plainTarget, hostFault } from './target.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Admission | null;
-    /** The count of the IP address of a call without valid credentials. */
+    /** The count for the caller's IP address, if the call has no valid credentials. */
     refused: Refused | null;
     /** Method and route, for the audit log and the request's log line. */
     action: string;
     resource: string | null;
-    /** The code of the error that was answered; empty otherwise. */
+    /** The code of the error response; empty: no error. */
     code: string;
     recorded: Recorded | null;
-    /** The status that was committed with a change and its audit row; 0 without a change. */
+    /** The status that was committed with the change and its audit row; 0: no change was committed. */
     committed: number;
-    /** The database failed during this call, so its audit row may be impossible to write. */
+    /** Whether the database failed during this call. The response then waits only a limited time for its audit row. */
     unavailable: boolean;
     startedMs: number;
     /** Null without tracing. */
@@ -61,29 +61,34 @@ declare module 'fastify' {
   }
 }
 
-/** Bytes of a request's head. A URL that fits into it is never too long for the router. */
+/**
+ * The maximum size of a request's head in bytes. The router has the same limit, so no URL that fits is too long for it.
+ */
 const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
 
-/** These paths are answered even while a restored database is not shown. */
+/** These paths are answered even while the service refuses all others after a restore. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
-/** A connection ends when nothing moves on it for this long. */
+/** A connection is closed after this time without traffic. */
 const stillMs = 120_000;
 
 export type HttpServer = {
   fastify: FastifyInstance;
-  /** Takes requests until the drain delay is over, then ends those under way, all within the drain time. */
+  /**
+   * Accepts requests until the drain delay is over, then completes or cuts the requests under way before the drain time
+   * ends.
+   */
   stop(): Promise<void>;
 };
 
-/** Fastify with the one error shape, request IDs and log lines for API and pages. */
+/** Creates the Fastify server with the error format, request IDs and log lines that API and pages share. */
 function openFastify(app: App, connections: () => Connections): FastifyInstance {
   const fastify = Fastify({
     logger: false,
     bodyLimit: limits.publicFormBytes,
-    // src/api/http/query.ts reads queries.
+    // src/api/http/query.ts parses queries, so Fastify does not.
     routerOptions: {
       maxParamLength: headerBytes,
       ignoreTrailingSlash: false,
@@ -95,7 +100,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
     requestTimeout: 60_000,
     connectionTimeout: stillMs,
     forceCloseConnections: false,
-    // Fastify's own 503 has another shape. A request that arrives while the service stops is still answered.
+    // A request that arrives while the service stops is still answered. Fastify's own 503 would not have our error
+    // format.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     genReqId: () => uuidAt(app.random, app.clock.nowMs()),
@@ -117,7 +123,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
   addHooks(app, fastify, connections);
 
-  // Bodies are parsed after credentials and route are checked.
+  // Bodies are parsed only after credentials and route have been checked.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
@@ -125,7 +131,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
     done(null, request.is404 ? body : unsupported),
   );
-  // Node would answer an unknown expectation with an empty 417. It may be ignored instead (RFC 9110, 10.1.1).
+  // Node would answer an unknown Expect header with an empty 417. A server may ignore the header instead (RFC 9110,
+  // 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
     fastify.server.emit('request', request, reply);
   });
@@ -148,7 +155,7 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     return withinRequest(request.span, () => done(refusal));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    // Before the listener has closed, new connections in its queue would be reset.
+    // If responses closed connections earlier, clients would reconnect to a listener that may reset new connections.
     if (connections().ending) reply.header('connection', 'close');
     // If Fastify closed the connection on a refused body, a client that is still sending would never read the response.
     else if (reply.hasHeader('connection')) reply.removeHeader('connection');
@@ -164,9 +171,9 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
 }
 
 /**
- * Builds the HTTP server, which does not listen yet. The order of every API call: credentials, rate limit, route, shape,
- * existence, rule, conflict, credits, commit, audit, response.
- * @param pages registers all that is served besides the API
+ * Builds the HTTP server, which does not listen yet. Every API call has this order: credentials, rate limit, route,
+ * shape, existence, rule, conflict, credits, commit, audit, response.
+ * @param pages registers everything that is not part of the API
  */
 export async function buildServer(
   app: App,
@@ -193,7 +200,7 @@ export async function buildServer(
       const delayMs = connections.listening ? Math.min(drainDelayMs, drainMs / 2) : 0;
       connections.announceEnd();
       if (delayMs > 0) await delay(delayMs);
-      // Responses that last, such as GET /events, end now.
+      // Streamed responses, such as GET /events, end now.
       stopping.abort();
       await connections.drain(drainMs - delayMs);
       await admitting.uses.stop();
@@ -203,7 +210,7 @@ export async function buildServer(
   };
 }
 
-/** Admits each call before its route and audits it after, also when no route has its path. */
+/** Admits each call before its route runs and audits the call afterwards, even if no route has the path. */
 function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopping: AbortSignal): void {
   const refusedCallers = new RefusedCallers(app.clock, app.secrets);
   const refuse = (request: FastifyRequest) =>
@@ -220,17 +227,17 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopp
       url: path,
       bodyLimit: limits.bodyBytes,
       config: { action: `${route.method} ${route.path}`, allowsRestrictedKeys: route.allowsRestrictedKeys === true },
-      // If the handler returned a promise, Fastify would watch the end of every response.
+      // The handler returns no promise, because Fastify would then watch the end of every response.
       handler: (request, reply) => {
         handle(handling, route, request, reply).catch((error: unknown) => reply.send(error));
       },
     });
   }
-  // Without a handler of its own, an unknown path under the API's base would skip the hooks above.
+  // Without this handler, an unknown path under the API's base would skip the hooks above.
   api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
 }
 
-/** Only a caller who has the secret reads this. */
+/** The message is sent only to a caller who has the secret. */
 const suspended = 'The organisation of this access key is suspended: ask whoever runs the service.';
 
 function admitCalls(
@@ -261,7 +268,10 @@ function admitCalls(
   });
 }
 
-/** Waits until the row is written, for a limited time. The log already says that the database is unavailable. */
+/**
+ * Waits a limited time for the audit row. Errors are ignored, because the log already says that the database is
+ * unavailable.
+ */
 async function writtenSoon(row: Promise<void>): Promise<void> {
   const over = new AbortController();
   const tooLate = delay(limits.rowOfUnavailableMs, undefined, { signal: over.signal });
@@ -285,7 +295,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
     const { organisationId, keyId: actor } = caller;
     return audit({ organisationId, atMs, requestId, actor, action, resource, status, detail });
   };
-  // Answered means audited: no byte of the response leaves before its row is committed (law 5).
+  // No byte of the response leaves before its audit row is committed (law 5).
   api.addHook('onSend', async (request, reply, payload) => {
     const { statusCode: status } = reply;
     if (request.committed === status) return payload;

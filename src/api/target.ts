@@ -5,9 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 
 /**
- * The request target in the form that routes expect. A proxy's absolute form becomes a path (RFC 9112, 3.2.2), and
- * letters, digits and - . _ ~ are decoded (RFC 3986, 6.2.2.2). Broken percent-encoding becomes text that no route has,
- * so that credentials, rate limit and audit still come before the 404.
+ * Converts a request target to the form that routes expect: as a path (RFC 9112, 3.2.2), with unreserved characters
+ * decoded (RFC 3986, 6.2.2.2). Broken percent-encoding becomes text that no route has, so the 404 comes after
+ * credentials, rate limit and audit.
  */
 export function plainTarget(target: string): string {
   const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
@@ -35,7 +35,7 @@ const patterns = routes.map((route) => ({
 
 /**
  * 405 if the path has other methods, otherwise 404.
- * @param isRestricted whether the caller's key is restricted, and so has fewer routes
+ * @param isRestricted whether the caller has a restricted key, which may use fewer routes
  */
 export function noRoute(url: string, isRestricted = false): ApiError {
   const path = url.split('?', 1)[0]!;
@@ -49,10 +49,12 @@ export function noRoute(url: string, isRestricted = false): ApiError {
 
 const hostPattern = /^(?:\[([\da-f:.]+)\]|[\w.-]{1,255})(?::(\d{1,5}))?$/i;
 
-/** Nearly every request has the same host as the one before. */
+/** The last valid host is cached, because nearly every request has the same host. */
 let lastValid: string | undefined;
 
-/** What is wrong with a request's Host, or null. A proxy and the service must read the same host (RFC 9112, 3.2). */
+/**
+ * The fault of a request's Host header; null: none. A proxy and the service must read the same host (RFC 9112, 3.2).
+ */
 export function hostFault({ rawHeaders, headers, httpVersion }: IncomingMessage): string | null {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

@@ -6,7 +6,8 @@ import { schemas } from '../../platform/validation/type.ts';
 
 /**
  * Reads a JSON object from a request body.
- * @throws ApiError invalid_json also for a name that stands twice in one object; invalid_body for another JSON value
+ * @throws ApiError invalid_json for a syntax error or for a repeated name in an object; invalid_body if the value is no
+ * object
  */
 export function readJsonObject(text: string): Record<string, unknown> {
   let value: unknown;
@@ -33,9 +34,10 @@ function matches(schema: Type.TSchema, value: unknown): boolean {
 }
 
 /**
- * Reads a body by its schema, whose fields have the order of the specification's table. Repeated members of a list
- * collapse before they are counted.
- * @throws ApiError for the first fault: invalid_<field>, then unknown_field, then invalid_body for too few fields
+ * Reads a body by its schema. Repeated members of a list are removed before the list's length is checked.
+ * @throws ApiError for the first fault: invalid_<field> in the schema's order, then unknown_field, then invalid_body
+ * for too few
+ * fields
  */
 export function readBody<T extends Type.TObject>(
   schema: T,
@@ -64,7 +66,7 @@ const codeOf = (name: string) => `invalid_${name}` as FieldCode;
 
 const messageOf = (name: string, expected: string) => `${name} must be ${expected}.`;
 
-/** The refusals of a body's fields in the schema's order, for OpenAPI and the guides. */
+/** The error codes and messages for invalid fields, in the schema's order. OpenAPI and the guides show them. */
 export function fieldRefusals(schema: Type.TSchema): { code: string; message: string }[] {
   const { properties = {} } = schema as Field;
   return Object.entries(properties).map(([name, { expected }]) => ({
@@ -77,7 +79,7 @@ function collapsed(value: unknown): unknown {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? [...new Set(value)] : value;
 }
 
-/** The sentence about a wrong value, in a list about its first wrong member; null for a right one. */
+/** The message for an invalid value, or for the first invalid member of a list; null: the value is valid. */
 function faultOf(path: string, field: Field, value: unknown, context: Beside): string | null {
   const hasMatched = matches(field, collapsed(value));
   if (Array.isArray(value) && field.items !== undefined)

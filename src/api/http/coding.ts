@@ -4,8 +4,8 @@ import { limits } from '../../platform/config/limits.ts';
 import type { Reply } from './route.ts';
 
 /**
- * Codings of responses, the best first. At these levels a page of 500 takes less time to compress than to make
- * (docs/decisions/0004-answer-repeated-reads-at-admission.md). They run in other threads.
+ * Content codings, the best first. At these levels, compressing a page of 500 entries takes less time than making it
+ * (docs/decisions/0004-answer-repeated-reads-at-admission.md).
  */
 const codings = {
   zstd: (bytes: Buffer) => promisify(zstdCompress)(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
@@ -20,8 +20,10 @@ type Coding = keyof typeof codings;
 const preferred = Object.keys(codings) as Coding[];
 
 /**
- * The coding with the highest weight in Accept-Encoding (RFC 9110, 12.5.3), of equals the first above; null for none.
- * `*` counts for nothing, because a client that names no coding may know none of ours.
+ * Chooses a coding by Accept-Encoding. `*` selects no coding, because a client that names no coding may support none of
+ * ours.
+ * @returns the coding with the highest weight (RFC 9110, 12.5.3); if weights are equal, the first in `codings`; null:
+ * none
  */
 export function chooseCoding(header: string | undefined): Coding | null {
   if (header === undefined) return null;
@@ -39,12 +41,14 @@ export function chooseCoding(header: string | undefined): Coding | null {
   return best;
 }
 
-/** Whether a response may be compressed: reads may be, new secrets never. */
+/**
+ * Whether a response may be compressed. Responses with new secrets have no Vary header, so they are never compressed.
+ */
 function varies({ status, headers, body }: Reply): boolean {
   return status === 200 && body !== null && headers?.vary !== undefined && headers['accept-ranges'] === undefined;
 }
 
-/** The text in the coding that the client prefers; null to send it uncompressed. */
+/** The body in the coding that the client prefers; null: the body is sent uncompressed. */
 export async function compressed(body: string | Buffer, acceptEncoding: string | undefined) {
   const coding = body.length < limits.compressFromBytes ? null : chooseCoding(acceptEncoding);
   if (coding === null) return null;

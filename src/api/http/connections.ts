@@ -6,7 +6,7 @@ import { systemClock } from '../../platform/time/clock.ts';
 /** An idle connection stays open for this long when the service stops, because its next request may be on its way. */
 const idleGraceMs = 1000;
 
-/** The listener closes after this time at the latest, even if requests keep arriving. */
+/** When the service stops, the listener closes after at most this time, even if requests keep arriving. */
 const calmMs = 500;
 
 /** A turn of the event loop without work takes less than this. */
@@ -15,25 +15,27 @@ const idleTurnMs = 0.1;
 /** A refused connection is still read for this long, so that the client can read the refusal (RFC 9112, 9.6). */
 const lingerMs = 1000;
 
-/** The code of a request that asks for a tunnel. */
+/** The error code of a CONNECT request, which asks for a tunnel. */
 export const noProxy = 'CONNECT';
 
-/** The response to a connection's latest request. A property of the socket costs each request less than a map. */
+/**
+ * The response to the latest request on a connection. A property of the socket costs less for each request than a map.
+ */
 const latest = Symbol('latest reply');
 type Answering = Socket & { [latest]?: ServerResponse };
 
-/** The connections of a server. Unreadable requests are refused, and no connection is open after `drain`. */
+/** Tracks a server's connections, refuses unreadable requests, and closes all connections in `drain`. */
 export class Connections {
   #server: Server;
   #open = new Set<Socket>();
   #refused = new WeakSet<Socket>();
   #stopping = false;
-  /** Connections taken and requests read so far. */
+  /** The number of connections accepted and requests read so far. */
   #arrived = 0;
   #refusal: (code: string | undefined) => string;
   #closed = Promise.withResolvers<void>();
 
-  /** @param refusal the bytes that answer an unreadable request, by the code of its fault */
+  /** @param refusal returns the bytes of the response to an unreadable request, by the error's code */
   constructor(server: Server, refusal: (code: string | undefined) => string) {
     this.#server = server;
     this.#refusal = refusal;
@@ -53,7 +55,7 @@ export class Connections {
     });
   }
 
-  /** Readiness probes fail from now on. Connections are still accepted and kept. */
+  /** From now on, readiness probes fail. Connections are still accepted and kept open. */
   announceEnd(): void {
     this.#stopping = true;
   }
@@ -75,7 +77,7 @@ export class Connections {
     return this.#stopping && !this.listening;
   }
 
-  /** Answers an unreadable request after the responses under way, and ends the connection. */
+  /** Answers an unreadable request after the responses under way, and closes the connection. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refused.has(socket)) return;
     if (error.code === 'ECONNRESET') {
@@ -97,22 +99,22 @@ export class Connections {
       socket.destroy();
       return;
     }
-    // A client that never closes its half would keep the connection for ever.
+    // Without this timer, a client that never closes its side would keep the connection open for ever.
     const linger = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(linger));
     socket.end(this.#refusal(code));
   }
 
   /**
-   * Stops listening and waits for the connections: each ends with its next response or after an idle moment. After
-   * `withinMs` all others are cut off.
+   * Stops listening. Each connection closes after its next response or when it is idle; after `withinMs` the remaining
+   * connections are cut.
    */
   async drain(withinMs: number): Promise<void> {
     const beganMs = systemClock.monotonicMs();
     this.announceEnd();
     if (!this.listening) return;
     await this.#endListening(Math.min(calmMs, withinMs / 10));
-    // In a later phase of the loop: by then sockets with a waiting request have been read, and are not idle.
+    // Sockets with a waiting request are read before `setImmediate` runs, so they do not count as idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const leftMs = withinMs - (systemClock.monotonicMs() - beganMs);
     const cut = setTimeout(() => {
@@ -124,8 +126,8 @@ export class Connections {
   }
 
   /**
-   * Closes the listener after a turn of the event loop without a new connection, a new request or other work. Connections
-   * that wait in the kernel's queue when the listener closes are reset, and a lost POST cannot be sent again.
+   * Closes the listener after a turn of the event loop without a new connection, a new request or other work. Closing
+   * resets connections in the kernel's queue, and a client cannot safely repeat a POST that was lost.
    */
   async #endListening(withinMs: number): Promise<void> {
     const lateMs = systemClock.monotonicMs() + withinMs;
@@ -137,13 +139,14 @@ export class Connections {
       const nowMs = systemClock.monotonicMs();
       calm = nowMs > lateMs || (this.#arrived === before && nowMs - beganMs < idleTurnMs);
     }
-    // HTTP's own close would cut idle connections immediately, and no longer end requests that take too long.
+    // The `close` of node:http would close idle connections immediately and stop the request timeouts, so node:net's
+    // `close` is called.
     Listener.prototype.close.call(this.#server);
   }
 
   #endIdle(): void {
     this.#server.closeIdleConnections();
-    // Node counts connections that have never sent anything as busy.
+    // `closeIdleConnections` skips connections that have never sent a byte, so they are destroyed here.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
   }
 }

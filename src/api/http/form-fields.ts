@@ -3,7 +3,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 /** The first `maxFields` fields of a form or a query. */
 export function readFields(encoded: string, maxFields: number): URLSearchParams {
   let end = -1;
-  // The parser takes 5 µs for each field, so it gets no more than these.
+  // Parsing takes 5 µs for each field, so the text is cut after `maxFields` fields.
   for (let fields = 0; fields < maxFields; fields++) {
     end = encoded.indexOf('&', end + 1);
     if (end < 0) return new URLSearchParams(encoded);
@@ -12,8 +12,8 @@ export function readFields(encoded: string, maxFields: number): URLSearchParams 
 }
 
 /**
- * The parts of a form with files.
- * @throws ApiError payload_too_large, and bad_request for a body that does not match its header
+ * The parts of a multipart form.
+ * @throws ApiError payload_too_large; bad_request if the body does not match the Content-Type header
  */
 export async function readParts(body: Buffer, contentType: string, maxParts: number): Promise<FormData> {
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType) ?? [];

@@ -2,10 +2,10 @@ import { limits } from '../../platform/config/limits.ts';
 import { sha256Pattern } from '../../platform/validation/fields.ts';
 import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';
 
-/** A header of the API. OpenAPI and the integrator's guide are made from these tables. */
+/** Describes a header. OpenAPI and the integrator's guide are made from the tables below. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
-/** On every response: browsers must not guess another type than its Content-Type. */
+/** Every response has this header, so that browsers use the Content-Type and do not guess another type. */
 export const noSniff = { 'x-content-type-options': 'nosniff' } as const;
 
 const text = { type: 'string' };

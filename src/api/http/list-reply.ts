@@ -29,12 +29,12 @@ export type Entry = { json: string } & Position;
 /** Headers of every response with an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
-/** The header never ends, because a client may ask years after the restore. */
+/** Every response after a restore has this header, because a client may poll for the first time years later. */
 export function restoredHeader({ restoredAt }: FeedState): Record<string, string> {
   return restoredAt === 0 ? {} : { 'x-sync-restored': formatPosition(restoredAt) };
 }
 
-/** The last ETag of each parsed query: a poll gets the same one until the feed changes. */
+/** The last ETag of each parsed query is cached, because the ETag stays the same until the feed changes. */
 const lastETags = new WeakMap<ParsedQuery, { request: string; baseUrl: string; feed: FeedState; etag: string }>();
 
 function etagOf({ app, caller, path, query, responseVersion }: Call, keyScope: string): string {
@@ -48,18 +48,21 @@ function etagOf({ app, caller, path, query, responseVersion }: Call, keyScope: s
   return etag;
 }
 
-/** A cursor is valid for this organisation, path, query and key scope only. */
+/**
+ * Binds a cursor to the organisation, path, query and key scope. A request that differs in one of these refuses the
+ * cursor.
+ */
 function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
   const text = keyScopeText(keyScope);
   return { organisationId, path, query: text === '' ? canonical : `${canonical}\n${text}` };
 }
 
 /**
- * Answers a list with 304 or with a page and its cursor. ETag and X-Sync-Through come from the feed's state alone. The
- * state was read before the page, so every change that the page lacks has a later position. Cursors contain the
- * X-Sync-Through of the first page.
- * @param fetch returns one entry more than the page if more follow, or in `passed` the position at which it stopped
- * @param learnerId the ID for learner_ref, which the audit log gets instead
+ * Answers a list with 304, or with a page and its cursor. The feed's state is read before the page, so every change
+ * that the page lacks has a position after X-Sync-Through.
+ * @param fetch returns at most `limit` entries, 1 more than the page size; `passed`: the position at which it stopped
+ * early
+ * @param learnerId finds the learner's ID, which the audit log contains instead of learner_ref
  */
 export async function listReply(
   call: Call,
@@ -112,7 +115,7 @@ export async function listReply(
 function readValidCursor({ app, caller }: Call, binding: CursorBinding, text: string): Cursor {
   const { position, restoredAt } = caller.feed;
   const cursor = readCursor(app.secrets, binding, text);
-  // If a restore has lost the state in which a walk began, its X-Sync-Through would skip new changes.
+  // If a restore has lost the state in which a sync began, the X-Sync-Through in the cursor would skip new changes.
   if (cursor === null || cursor.throughUs > position || cursor.throughUs < restoredAt)
     throw new ApiError('invalid_cursor');
   return cursor;
@@ -124,7 +127,7 @@ async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<strin
   return query.canonical.replace(/learner_ref=[^&]*/, `learner_id=${id ?? 'unknown'}`);
 }
 
-/** The lowest and the highest value on a page, in either direction. */
+/** The lowest and the highest value on a page, whether the list ascends or descends. */
 function endsOf(page: Entry[]): { first?: number; last?: number } {
   if (page.length === 0) return {};
   const [one, other] = [page[0]!.value, page.at(-1)!.value];
@@ -136,7 +139,7 @@ const comma = 0x2c;
 /** UTF-8 takes at most this many bytes for one UTF-16 unit. */
 const bytesPerUnit = 3;
 
-/** Writes each entry directly into the bytes of the response. One long string would be copied twice more. */
+/** Writes each entry directly into the response's buffer, because one long string would be copied two more times. */
 function pageBytes(entries: Entry[], closing: string): Buffer {
   let units = opening.length + closing.length;
   for (const { json } of entries) units += json.length + 1;
@@ -158,7 +161,10 @@ function pageBytes(entries: Entry[], closing: string): Buffer {
   return bytes.subarray(0, at);
 }
 
-/** A conditional response with one resource. Its ETag comes from the body, so it changes exactly when the resource does. */
+/**
+ * A conditional response with one resource. Its ETag is a hash of the body and changes exactly when the resource
+ * changes.
+ */
 export function singleReply(call: Call, reply: Reply): Reply {
   const etag = weakETag(String(reply.body));
   const headers = { ...reply.headers, etag, ...cacheHeaders };

@@ -9,7 +9,7 @@ type Parsed<T> = { value: T; canonical: string };
 
 export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
 
-/** The names of parameters: each has a code `invalid_<name>`. */
+/** The names for which an error code `invalid_<name>` exists. */
 type ParameterName = ErrorCode extends infer Code ? (Code extends `invalid_${infer Name}` ? Name : never) : never;
 
 /** One query parameter and how its values are read. */
@@ -19,33 +19,35 @@ export type Parameter<T = unknown> = {
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
   isList: boolean;
-  /** For a filter of a polled list: whether a poll still reports every record that stops matching. */
+  /** For a filter: whether a client that polls with `since` still learns of every record that stops matching. */
   withSince?: WithSince;
-  /** Members of a list at most. */
+  /** The maximum number of members of a list. */
   max?: number;
-  /** The code for more members than that. */
+  /** The error code for a list with more than `max` members. */
   tooMany?: ErrorCode;
   /** @throws ApiError when a value is not what the parameter expects */
   parse(values: string[]): Parsed<T>;
 };
 
-/** The code for a value that the parameter does not expect. */
+/** The error code for an invalid value of a parameter. */
 export const codeOf = (name: ParameterName): ErrorCode => `invalid_${name}`;
 
-/** A filter by a field that never changes: a record that matches once matches for good. */
+/** Marks a filter by a field that never changes, so a record that matches keeps matching. */
 export function safeWithSince<T>(parameter: Parameter<T>, why = 'it never changes'): Parameter<T> {
   return { ...parameter, withSince: { is: 'Safe', why } };
 }
 
-/** A filter by a field that changes: a poll does not report records that no longer match. */
+/** Marks a filter by a field that can change. A poll does not report records that no longer match. */
 export function unsafeWithSince<T>(parameter: Parameter<T>, why: string): Parameter<T> {
   return { ...parameter, withSince: { is: 'Unsafe', why } };
 }
 
-/** `limit` and `cursor` are in no table: `limit` never fails, and `cursor` is bound to all other parameters. */
+/**
+ * `limit` and `cursor` are in no table, because `limit` is never refused and `cursor` depends on all other parameters.
+ */
 export const limitSchema = { type: 'integer', minimum: 1, maximum: limits.pageMax, default: limits.pageDefault };
 
-/** Splits a raw query string, decodes once and gathers repeated keys. Broken percent-encoding becomes U+FFFD. */
+/** Splits a raw query string, decodes it once and groups the values by name. Broken percent-encoding becomes U+FFFD. */
 export function splitQuery(raw: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const part of raw.split('&')) {
@@ -69,16 +71,19 @@ function decode(text: string): string {
   }
 }
 
-/** Page size, moved to the nearest end of its range. Anything that is not one integer means the default. */
+/** The page size, moved to the nearest end of its range. Any text that is not a single integer means the default. */
 export function readLimit(values: string[] | undefined): number {
   if (values === undefined || values.length !== 1 || !/^-?\d+$/.test(values[0]!)) return limits.pageDefault;
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
 }
 
-/** A valid query. Requests with the same query string share it. */
+/** A valid query. Requests with the same query string share one object. */
 export type ParsedQuery = {
   values: Record<string, any>;
-  /** All parameters but limit and cursor, in the table's order, percent-encoded. Cursors are bound to it; `next` repeats it. */
+  /**
+   * All parameters except `limit` and `cursor`, in the table's order, percent-encoded. Cursors are bound to this text,
+   * and `next` repeats it.
+   */
   canonical: string;
   limit: number;
   cursor: string | null;
@@ -89,7 +94,7 @@ export type ParsedQuery = {
  * @throws ApiError for an unknown parameter, otherwise for the first fault in the table's order
  */
 export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
-  // Clients poll with the same query for minutes, so its parsed form is kept.
+  // Clients poll with the same query for minutes, so parsed queries are cached.
   let cache = parsedQueries.get(table);
   if (cache === undefined) parsedQueries.set(table, (cache = new Map()));
   let parsed = cache.get(raw);
@@ -125,10 +130,10 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
     } catch (error) {
       fault ??= error as ApiError;
     }
-    // In the specification's list of codes, `since` comes before the cursor and all others after it.
+    // The specification reports a fault of `since` before a fault of the cursor, and all other faults after it.
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
-  // No cursor was made for parameters that are not valid.
+  // No cursor was ever issued for invalid parameters, so the cursor cannot be valid either.
   if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === ''))
     throw new ApiError('invalid_cursor');
   return { values, canonical: canonical.join('&'), limit: readLimit(sent.get('limit')), cursor: cursors?.[0] ?? null };
@@ -140,18 +145,21 @@ function unknownParameter(name: string, names: readonly string[]): string {
   return `The query has ${which}, which this endpoint does not know. ${those}.`;
 }
 
-/** Whether a message may repeat an unknown name. An email address, a number or a person's name must not be repeated. */
+/**
+ * Whether a message may repeat an unknown name. A name that may be an email address, a number or a person is not
+ * repeated.
+ */
 function isRepeatable(name: string): boolean {
   return /^[a-z_][A-Za-z_]{0,39}\d{0,2}(\[[a-z_]{0,20}\])?$/.test(name);
 }
 
-/** A kind of values that a parameter can have. */
+/** How the values of a parameter are described and read. */
 type Kind<T> = {
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
-  /** For the refusal of a member of a list: "group_id[1] must be <expected>." */
+  /** Completes the error message for a member of a list: "group_id[1] must be <expected>." */
   expected: string;
-  /** @returns undefined for any other value */
+  /** @returns undefined if the text is not a valid value */
   read(text: string): T | undefined;
 };
 
@@ -243,7 +251,10 @@ export function instant(name: ParameterName, description: string, bound: 'lower'
   };
 }
 
-/** In UTC. Outside RFC 3339's years, and after 2255, UTC text would be read as another instant, so the text stays. */
+/**
+ * The instant in UTC. If UTC text would be read as another instant (outside RFC 3339's years or after 2255), the text
+ * stays.
+ */
 function canonicalInstant(us: number, text: string): string {
   const utc = formatPosition(us);
   return parseInstant(utc) === us ? utc : text;

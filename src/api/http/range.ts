@@ -3,8 +3,8 @@ import { cacheHeaders } from './list-reply.ts';
 import type { Call, Reply } from './route.ts';
 
 /**
- * Serves bytes that never change under their strong ETag: conditionally, and by range (RFC 9110, 13 and 14). A server may
- * ignore Range, so several ranges, malformed ones and those beyond the end get the full file.
+ * Serves bytes that never change, conditionally by their strong ETag and by range (RFC 9110, 13 and 14). Several,
+ * malformed or unsatisfiable ranges get the full file, because a server may ignore Range.
  */
 export function byteRange(
   call: Call,
@@ -13,7 +13,7 @@ export function byteRange(
 ): Reply {
   const headers: Record<string, string> = { ...options.headers, ...cacheHeaders, etag, 'accept-ranges': 'bytes' };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, resource, repeatable: true };
-  // If-Range compares strongly. We never send Last-Modified, so a date in it never matches.
+  // If-Range must equal the ETag. A date never matches, because the service sends no Last-Modified.
   const isOther = call.ifRange !== undefined && call.ifRange !== etag;
   const range = call.range === undefined || isOther ? null : satisfiable(call.range, bytes.length);
   if (range === null) return { status: 200, body: bytes, headers, resource, repeatable: true };
@@ -21,7 +21,7 @@ export function byteRange(
   return { status: 206, body: bytes.subarray(range.from, range.to + 1), headers, resource };
 }
 
-/** First and last byte of the one requested range; null if there is no such part. */
+/** The first and the last byte of the requested range; null: the full file is sent. */
 function satisfiable(header: string, length: number): { from: number; to: number } | null {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);
   if (match === null) return null;

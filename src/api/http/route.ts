@@ -14,7 +14,7 @@ import type { Parameter, ParsedQuery } from './query.ts';
 export type Caller = {
   organisationId: number;
   keyId: string;
-  /** The objects that a restricted key can see; null: all of the organisation. */
+  /** The objects that a restricted key can see; null: all objects of the organisation. */
   keyScope: KeyScope | null;
   /** The state of the feed, read before anything that the response shows. */
   feed: FeedState;
@@ -25,46 +25,49 @@ export type Call = {
   app: App;
   sets: SetCache;
   caller: Caller;
-  /** Another value in every release that answers the same rows with other bytes. */
+  /**
+   * Changes with every release that sends other bytes for the same rows, so that ETags of earlier releases do not
+   * match.
+   */
   responseVersion: string;
   /** Path parameters, decoded once. */
   params: Record<string, string>;
   query: ParsedQuery;
   rawQuery: string;
-  /** Path under the API's base in its canonical spelling, for cursors, links and ETags. */
+  /** The path below the API's base in its canonical spelling, for cursors, links and ETags. */
   path: string;
-  /** The fields of the body as sent; `readBody` reads them. */
+  /** The fields of the body, which `readBody` has yet to validate. */
   body: Record<string, unknown>;
   ifNoneMatch: string | undefined;
-  /** Undefined unless the method is GET (RFC 9110, 14.2). */
+  /** The Range header; undefined unless the method is GET (RFC 9110, 14.2). */
   range: string | undefined;
   ifRange: string | undefined;
-  /** For a response that lasts: aborted when its reader has left or the service stops. */
+  /** For a streamed response: aborted when the client disconnects or the service stops. */
   over: AbortSignal;
-  /** Runs a change in a unit of work, and keeps its response for the Idempotency-Key in the same transaction. */
+  /** Runs a change in a unit of work, and stores its response for the Idempotency-Key in the same transaction. */
   change(inside: (work: UnitOfWork) => Promise<Reply>): Promise<Reply>;
 };
 
-/** The first response under an Idempotency-Key; `resource` is for the audit log. */
+/** The stored response to the first request with an Idempotency-Key. `resource` is for the audit log. */
 export type KeptReply = { status: number; body: string; headers: Record<string, string>; resource?: string };
 
 export type Reply = {
   status: number;
   body: string | Buffer | null;
-  /** Instead of a body: a response that lasts, with its media type in `headers`. */
+  /** A streamed response instead of a body, with its media type in `headers`. */
   stream?: Readable;
   headers?: Record<string, string>;
   /** For the audit log: the ID of the object that the call reads or changes. */
   resource?: string;
   recorded?: Recorded;
-  /** URL and If-None-Match decide this response until the feed of the organisation changes. Its body is bytes or null. */
+  /** Whether the response may be cached until the organisation's feed changes. The body is then a Buffer or null. */
   repeatable?: boolean;
 };
 
 /** One endpoint of the API. OpenAPI is made from the same table. */
 export type Route = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Under the API's base, parameters in braces. */
+  /** The path below the API's base, with parameters in braces. */
   path: string;
   id: string;
   tag: string;
@@ -73,7 +76,7 @@ export type Route = {
   params?: Record<string, { description: string; schema: Record<string, unknown>; example: string }>;
   query?: readonly Parameter[];
   paged?: boolean;
-  /** To a restricted key, routes without this do not exist. */
+  /** Without this flag, the route answers a restricted key with 404. */
   allowsRestrictedKeys?: true;
   body?: Type.TObject;
   bodyExample?: unknown;
@@ -81,14 +84,14 @@ export type Route = {
     number,
     { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: readonly ReplyHeader[] }
   >;
-  /** Codes that follow neither from query, params nor body. */
+  /** Error codes besides those for the query, the path parameters and the body. */
   codes?: readonly ErrorCode[];
   handle(call: Call): Promise<Reply>;
 };
 
 export const jsonType = 'application/json; charset=utf-8';
 
-/** A body without `data` around it. */
+/** A JSON response whose body is not wrapped in `data`. */
 export const bareJson = (status: number, value: unknown, extra: Partial<Reply> = {}): Reply => ({
   status,
   body: JSON.stringify(value),

@@ -3,7 +3,7 @@ import { fieldRefusals } from '../http/body.ts';
 import { codeOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 
-/** A refusal that an endpoint can answer with. */
+/** An error response that an endpoint can return. */
 export type Refusal = { code: string; status: number; message: string };
 
 const everywhere: ErrorCode[] = [
@@ -17,13 +17,15 @@ const everywhere: ErrorCode[] = [
 const withBody: ErrorCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_body'];
 const withIdempotencyKey: ErrorCode[] = ['idempotency_conflict', 'idempotency_mismatch', 'invalid_idempotency_key'];
 
-/** The codes for the parameters of a query, in the order of the specification: since, cursor, all others. */
+/** The error codes of a query's parameters in the specification's order: `since`, `cursor`, then all others. */
 function queryCodes({ query = [], paged = false }: Route): ErrorCode[] {
   const codes = query.flatMap(({ name, tooMany = codeOf(name) }) => [codeOf(name), tooMany]);
   return paged ? [...codes.splice(0, query[0]?.name === 'since' ? 1 : 0), 'invalid_cursor', ...codes] : codes;
 }
 
-/** Every refusal of an endpoint, by status. Within a status the first fault comes first. */
+/**
+ * Every refusal of an endpoint, sorted by status. Refusals with the same status keep the order of the service's checks.
+ */
 export function refusalsOf(route: Route): Refusal[] {
   const fields = route.body === undefined ? [] : fieldRefusals(route.body);
   const messages = new Map(fields.map(({ code, message }) => [code, message]));
@@ -39,7 +41,7 @@ export function refusalsOf(route: Route): Refusal[] {
   ]);
   const found = [...codes].map((code): Refusal => {
     const [status, message] = errorTable[code as ErrorCode] ?? [];
-    // Some codes belong to a parameter (400) and to a field of a body (422).
+    // If a code belongs to a parameter (400) and to a body field (422), the status and message of the field are used.
     return messages.has(code) ? { code, status: 422, message: messages.get(code)! } : { code, status, message };
   });
   return found.sort((a, b) => a.status - b.status);

@@ -1,9 +1,9 @@
 import { meaningKeys } from '../../platform/validation/fields.ts';
 
-/** A JSON Schema of the document. */
+/** A JSON Schema in the OpenAPI document. */
 export type Schema = Record<string, unknown>;
 
-/** Turns schemas that validate into schemas of the document. A schema with an $id becomes a named component. */
+/** Converts validation schemas into schemas of the OpenAPI document. A schema with an $id becomes a named component. */
 export class Components {
   readonly schemas: Record<string, Schema> = {};
 
@@ -12,7 +12,7 @@ export class Components {
     const { $id, ...rest } = { ...schema } as Schema;
     if (typeof $id !== 'string') return this.#inside(rest);
     if (this.schemas[$id] === undefined) {
-      // The entry comes before its contents, so that components have the order of their first mention.
+      // The entry is added before its contents are converted, so that components are ordered by their first mention.
       this.schemas[$id] = {};
       Object.assign(this.schemas[$id], this.#inside(rest));
     }

@@ -43,7 +43,7 @@ const reasons: Record<number, string> = {
   503: 'The service is not available.',
 };
 
-/** Refusals that are the same at every endpoint. */
+/** The error responses that are the same for every endpoint, by status. */
 const shared: Record<number, string> = {
   401: 'InvalidCredentials',
   413: 'PayloadTooLarge',
@@ -75,7 +75,7 @@ function isList(route: Route): boolean {
   return schema?.properties?.pagination !== undefined;
 }
 
-/** Whether responses are compressed, by the rule of src/api/http/coding.ts. */
+/** Whether responses may be compressed, by the same rule as in src/api/http/coding.ts. */
 function isEncoded(route: Route): boolean {
   const own = route.answers[200]?.headers ?? [];
   return (isConditional(route) || isList(route) || own.includes('Vary')) && !own.includes('Accept-Ranges');
@@ -93,7 +93,7 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
     ...when<ReplyHeader>(isPaged && status === 200, 'Link'),
     ...when<ReplyHeader>(isConditional(route) || isList(route), 'Cache-Control', 'Vary'),
     ...when<ReplyHeader>(status === 200 && isEncoded(route), 'Content-Encoding'),
-    // A 304 has no digest, because the one in the last 200 is still right.
+    // A 304 has no digest, because the digest of the last 200 is still right.
     ...(answer.headers ?? []).filter((name) => status !== 304 || name !== 'X-Sync-Digest'),
     ...when<ReplyHeader>(route.method === 'POST', 'Idempotency-Replayed'),
     ...rate,
@@ -163,7 +163,7 @@ function errorContent(refusals: { code: string; message: string }[]): OpenApiRep
   };
 }
 
-/** The response to methods and paths that are not in the document. */
+/** The response to methods and paths that the document does not contain. */
 function otherwise(): OpenApiReply {
   const { code, message } = new ApiError('method_not_allowed');
   return {
@@ -175,7 +175,7 @@ function otherwise(): OpenApiReply {
 
 const refusedHead = 'RefusedWithoutBody';
 
-/** HEAD of a path with GET: the same headers without a body. */
+/** The HEAD operation of a path that has GET: the same headers without a body. */
 function headOf(route: Route): OpenApiOperation {
   const statuses = [...Object.keys(route.answers).map(Number), ...when(isConditional(route), 304)];
   const answerOf = (status: number) => ({
@@ -239,7 +239,7 @@ function operationOf(
   };
 }
 
-/** Every path with its methods, and the responses that they share. */
+/** Every path with its methods, and the responses that several methods share. */
 function operationsOf(components: Components) {
   const replies: Record<string, OpenApiReply> = {
     [refusedHead]: {
@@ -289,7 +289,7 @@ function describedHeaders(rateLimit: number) {
   return Object.fromEntries(described);
 }
 
-/** The OpenAPI 3.1 document of the API, with the same bytes for the same origin and rate limit. */
+/** The OpenAPI 3.1 document of the API. The same origin and rate limit give the same bytes. */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
   const { paths, replies } = operationsOf(components);

@@ -5,9 +5,9 @@ import { noneMatch } from '../../feed/etag.ts';
 import { once } from '../../platform/time/once.ts';
 import { makeOpenApi, openApiText } from './openapi.ts';
 
-/** Serves the OpenAPI document without credentials: it contains no data of an organisation. */
+/** Serves the OpenAPI document without credentials, because the document contains no data of an organisation. */
 export function registerOpenApi(app: App, fastify: FastifyInstance): void {
-  // The origin is certain only when the service listens, so the first request makes the document.
+  // The base URL is certain only when the service listens, so the document is made at the first request.
   const made = once(async () => {
     const text = openApiText(await makeOpenApi(app.settings.baseUrl, app.settings.rateLimit));
     return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 24)}"` };

@@ -61,7 +61,7 @@ const example = {
   groups: [{ id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' }],
 };
 
-/** The filters by fields that never change: the digest has them too. */
+/** Filters by fields that never change. The list and the digest both have these filters. */
 const facetQuery = {
   subject: safeWithSince(some('subject', 'One or more subjects.', among(subjects))),
   level: safeWithSince(
@@ -74,7 +74,7 @@ const facetQuery = {
   belowLevel1: safeWithSince(one('below_level_1', 'Whether the result is below Level 1.', yesOrNo)),
 };
 
-/** The facets and groups of a query, restricted to the key's scope. */
+/** The facets and groups that both the query and the key's scope allow. */
 function digestFilter(
   values: Record<string, any>,
   keyScope: KeyScope | null,
@@ -89,7 +89,7 @@ function digestFilter(
   };
 }
 
-/** In the order of the specification's list of codes, which decides between several faults. */
+/** The order is that of the specification's list of codes: the first fault in this order is reported. */
 const assessmentQuery = [
   instant(
     'since',
@@ -119,7 +119,7 @@ const assessmentQuery = [
 
 async function list(call: Call): Promise<Reply> {
   const { cursor, values } = call.query;
-  // No cursor was made for both together, and invalid_cursor comes first in the list of codes.
+  // No cursor was ever issued for `sort` with `since`, and invalid_cursor comes first in the list of codes.
   if (values.sort !== undefined && values.since !== undefined)
     throw new ApiError(cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const { app, sets, caller } = call;
@@ -156,7 +156,7 @@ async function list(call: Call): Promise<Reply> {
       value: byAssessed ? row.assessed_at : row.position,
       id: row.assessment_id,
     }));
-    // A position without a record: in position order the ID does not matter.
+    // `passedUs` belongs to no record, so the position has the nil UUID as its ID.
     return {
       entries,
       passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid },

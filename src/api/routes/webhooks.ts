@@ -32,7 +32,7 @@ const endpointExample = {
   updated_at: '2026-01-31T09:00:00.000Z',
 };
 
-/** One page has all endpoints. */
+/** All endpoints fit on one page. */
 const pagination = { limit: limits.pageDefault, has_more: false, next: null };
 
 export const webhookRoutes: Route[] = [
@@ -87,7 +87,7 @@ export const webhookRoutes: Route[] = [
         const { row, secret } = await registerEndpoint(work, call.caller.organisationId, {
           url: asUri(url),
           eventTypes: event_types,
-          // With repeated ones, because an error names the position in the request.
+          // Repeated IDs stay in the list, because an error names the position in the request.
           groupIds: group_ids === undefined ? null : (call.body.group_ids as string[]).map((id) => id.toLowerCase()),
         });
         return json(

@@ -13,26 +13,28 @@ import { timeOf } from './words.ts';
 export type TracedResult = {
   learner_id: string;
   learner_ref: string | null;
-  /** Learners that were merged into this one. Earlier calls in the log have these IDs. */
+  /**
+   * Learners that were merged into this learner. Earlier calls in the audit log have the IDs of the merged learners.
+   */
   merged_ids: string[];
   position: number;
   deleted: boolean;
   assessed_at: number;
   facet: number;
-  /** The learner's groups. When they change, the position rises. */
+  /** The learner's groups. The position rises when the groups change. */
   group_ids: string[];
   source: 'imported' | 'sitting';
-  /** The position at which it was recorded. */
+  /** The position at which the result was first recorded. */
   first_position: number;
   recorded_at: Date;
-  /** The event of its completion; null if none was emitted or the event is no longer stored. */
+  /** The event of the result's completion; null: no event was emitted, or the event is no longer stored. */
   event: { occurred_at: Date; group_ids: string[] } | null;
   changes: { at: Date; kind: string }[];
 };
 
 type KeyFields =
   'key_id' | 'label' | 'created_at' | 'expires_at' | 'revoked_at' | 'group_ids' | 'subjects' | 'networks';
-/** `last_poll_at`: the last GET /assessments, whatever its status. */
+/** `last_poll_at`: the time of the last GET /assessments, whatever its status. */
 export type TracedKey = Pick<AccessKey, KeyFields> & { last_poll_at: Date | null };
 
 export type Poll = { audit_id: number; actor: string; at: Date; action: string; status: number; detail: Detail | null };
@@ -43,7 +45,8 @@ export type TracedDelivery = Pick<BrowsedDelivery, DeliveryFields> & { finished_
 type EndpointFields = 'endpoint_id' | 'status' | 'created_at' | 'updated_at' | 'event_types' | 'group_ids';
 export type TracedEndpoint = Pick<EndpointRow, EndpointFields> & { host: string; delivery: TracedDelivery | null };
 
-// Uses of this have an offset, so that the planner searches by the index on the ID in the payload.
+// Queries use this text with `offset 0` or as a materialized subquery, so that the planner uses the index on the
+// assessment ID.
 const eventsOf = `select e.event_id, e.number, e.occurred_at, e.payload from event e
      where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
        and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
@@ -95,12 +98,12 @@ export const readKeys = (tx: Tx, organisationId: number) => tx.query<TracedKey>(
 const logBegin = statement('trace.log_bounds')`
   select greatest(b.at, c.dropped_before) as at from audit_begun b left join audit_chain c on c.organisation_id = $1`;
 
-/** The beginning of the log with queries and responses. */
+/** The time from which the audit log has queries and responses. */
 export async function readLogBegin(tx: Tx, organisationId: number): Promise<Date> {
   return (await tx.query<{ at: Date }>(logBegin, [organisationId]))[0]!.at;
 }
 
-/** Hours of a key that are searched for pages around a position. */
+/** For each key, at most this many hours of the audit log are searched for pages around a position. */
 const maxHours = 6;
 const columns = 'audit_id, actor, at, action, status, detail';
 const around = `status = 200 and substring(detail from '"first":(\\d+)')::int8 <= $2 and substring(detail from '"last":(\\d+)')::int8 >= $2`;
@@ -138,12 +141,15 @@ function byKey(found: Found[]): Map<string, Poll[]> {
   return Map.groupBy(polls, ({ actor }) => actor);
 }
 
-/** The pages of each key whose ends are around the position, the oldest first. */
+/** The pages of each key whose lowest and highest position enclose the position, the oldest first. */
 export async function readPages(tx: Tx, organisationId: number, position: number, from: Date) {
   return byKey(await tx.query<Found>(pages, [organisationId, position, from]));
 }
 
-/** For each key the first read of the result or its learner by ID, and the first since the result has its position. */
+/**
+ * For each key: its first read of the result or its learner by ID, and its first since the result has its present
+ * position.
+ */
 export async function readReads(
   tx: Tx,
   organisationId: number,
@@ -153,7 +159,7 @@ export async function readReads(
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId, stood]));
 }
 
-// A 304 follows a later 200, so the first poll after a change is never a 304.
+// 304s are left out, because the first poll after a change never gets a 304.
 const polls = (order: 'asc' | 'desc', limit: number) =>
   statement(`trace.polls_${order}`)`
   select a.* from unnest($2::text[]) as k(key_id)
@@ -170,7 +176,7 @@ const polls = (order: 'asc' | 'desc', limit: number) =>
 const firstPolls = polls('asc', 20);
 const lastPolls = polls('desc', 10);
 
-/** The first and the last polls of each key since a time, in their order, without 304s. */
+/** The first and the last polls of each key since a time, in order of time, without 304s. */
 export async function readPolls(tx: Tx, organisationId: number, keyIds: string[], from: Date) {
   const values = [organisationId, keyIds, from];
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
@@ -196,7 +202,7 @@ const endpoints = statement('trace.endpoints')`
 
 export async function readEndpoints(tx: Tx, organisationId: number, id: string): Promise<TracedEndpoint[]> {
   const rows = await tx.query<TracedEndpoint>(endpoints, [organisationId, id]);
-  // Times in JSON are text.
+  // The JSON object contains times as text.
   for (const { delivery } of rows)
     if (delivery !== null) {
       delivery.next_attempt_at &&= new Date(delivery.next_attempt_at);

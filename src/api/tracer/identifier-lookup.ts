@@ -7,7 +7,7 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 /** An object of the organisation that an ID or a reference names. */
 export type Match = { kind: 'result' | 'learner' | 'key' | 'delivery' | 'endpoint'; id: string };
 
-// Every kind is searched, so that an unknown ID and one of another organisation take the same time (law 6).
+// Every kind is searched, so that an unknown ID takes as long as an ID of another organisation (law 6).
 const byIdentifier = statement('trace.by_identifier')`
   select kind, id from (
     select 1 as n, 'result' as kind, assessment_id::text as id from assessment where organisation_id = $1 and assessment_id = $2::uuid
@@ -33,7 +33,7 @@ const byIdentifier = statement('trace.by_identifier')`
      where e.organisation_id = $1 and e.event_id = $2::uuid) found
    order by n, id`;
 
-/** @param text an ID or a learner's reference. @returns all matches, the likeliest first */
+/** @param text an ID or a learner reference. @returns all matches, the most probable kind first */
 export function findByIdentifier(tx: Tx, organisationId: number, text: string): Promise<Match[]> {
   return tx.query<Match>(byIdentifier, [organisationId, isUuid(text) ? text.toLowerCase() : null, text]);
 }
@@ -52,7 +52,7 @@ const results = statement('trace.results_of_learner')`
   select f.assessment_id, f.position, f.deleted, f.assessed_at
     from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`;
 
-/** A learner with the newest of their results, also withdrawn ones. */
+/** A learner with their newest results, including withdrawn results. */
 export async function findLearnerSummary(tx: Tx, organisationId: number, learnerId: string, limit: number) {
   if (!isUuid(learnerId)) return undefined;
   const [found] = await tx.query<LearnerSummary>(learner, [organisationId, learnerId]);

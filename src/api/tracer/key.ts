@@ -7,12 +7,12 @@ export type KeyVerdict = {
   sentence: string;
   /** The time of the call that fetched the result, or of the last poll. */
   at: Date | null;
-  /** The row of the log that is the proof. */
+  /** The ID of the audit row that proves the verdict. */
   proof: number | null;
   hasEnded: boolean;
 };
 
-/** The clocks of two processes may differ by this time, and positions are ahead of the clock in a bulk change. */
+/** The clocks of two processes may differ by this time. In a bulk change, positions are ahead of the clock. */
 const slackMs = 5000;
 
 export const keyName = (key: TracedKey): string => key.label ?? key.key_id;
@@ -27,14 +27,14 @@ type RecordedWalk = {
   last: number | null;
   rows: number;
   more: boolean;
-  /** Whether `first` and `last` are positions. In a walk by assessed_at they are times of assessments. */
+  /** Whether `first` and `last` are positions. If the list is sorted by assessed_at, they are times of assessments. */
   byPosition: boolean;
 };
 
-/** The learner's ID in the log if no learner had the reference. */
+/** Replaces the learner's ID in the log if no learner had the reference. */
 const unknownLearner = 'unknown';
 
-/** Null for a refused poll. */
+/** @returns null for a refused poll */
 function walkOf({ detail, status }: Poll): RecordedWalk | null {
   if (detail === null || status >= 400 || detail.limit === undefined) return null;
   const { query = '', cursor = null, through = null, first = null, last = null, rows = 0, more = false } = detail;
@@ -55,7 +55,7 @@ function walkOf({ detail, status }: Poll): RecordedWalk | null {
 
 const unfiltered = { subject: null, rqf_level_code: null, below_level_1: null };
 
-/** The filter of a poll that excludes the result, in words; null if none does. A new filter needs its words here. */
+/** Says which filter of a poll excludes the result; null: none. A new filter needs a sentence here. */
 function excludedBy(query: string, result: TracedResult): string | null {
   const sent = new URLSearchParams(query);
   const list = (name: string) => sent.get(name)?.split(',') ?? null;
@@ -83,7 +83,7 @@ function excludedBy(query: string, result: TracedResult): string | null {
   return null;
 }
 
-/** Why a restricted key cannot see the result, in words; null if it can. */
+/** Says why a restricted key cannot see the result; null: the key can see the result. */
 function outsideScope({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
     return 'the learner is in none of the groups that the key is bounded to';
@@ -104,11 +104,13 @@ type KeyFacts = {
   result: TracedResult;
   logBegin: Date;
   nowMs: number;
-  /** Calls with status 200 whose page ends are around the result's position. */
+  /** Calls with status 200 whose lowest and highest position enclose the result's position. */
   pages: Poll[];
-  /** The first read of the result or its learner by ID before the result had its position, and the first since. */
+  /**
+   * The first read of the result or its learner by ID before the result had its present position, and the first since.
+   */
   reads: Poll[];
-  /** The first and last polls since the result has its position. */
+  /** The first and the last polls since the result has its present position. */
   polls: Poll[];
   /** If the result has changed: the first and last polls since it was recorded. */
   earlier: Poll[];
@@ -149,7 +151,7 @@ function receivedBy(name: string, { result, pages, reads }: KeyFacts, bound: str
   return read === undefined ? null : verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
 }
 
-/** The key has fetched an older state of the result. */
+/** The verdict if the key has fetched an older state of the result; otherwise null. */
 function fetchedEarlier(name: string, { result, earlier, reads }: KeyFacts): KeyVerdict | null {
   const [before] = [...earlier.filter((poll) => coveredAll(poll, result)), ...reads].sort(
     (a, b) => a.at.getTime() - b.at.getTime(),
@@ -164,7 +166,7 @@ function whyNot(name: string, it: KeyFacts): KeyVerdict {
   const { key, logBegin } = it;
   const { last_poll_at: lastPoll, networks } = key;
   const stoodMs = timeOf(it.result.position).getTime();
-  // A call from another network is refused like a wrong secret, and no organisation's log has it.
+  // A call from another network is refused like a wrong secret, so no organisation's log contains the call.
   const only =
     networks === null ? '' : ` It is accepted from ${networks.join(', ')} only; calls from elsewhere leave no trace.`;
   if (lastPoll === null && key.created_at >= logBegin)
@@ -178,7 +180,7 @@ function whyNot(name: string, it: KeyFacts): KeyVerdict {
   return ofPolls(name, it, lastPoll);
 }
 
-/** How the key has ended; null while it works. */
+/** How and when the key has ended; null: the key still works. */
 function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: KeyFacts) {
   if (revoked !== null && (expires === null || revoked <= expires))
     return { reason: 'key_revoked' as const, says: `revoked at ${time(revoked)}`, at: revoked };
@@ -186,7 +188,7 @@ function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: Key
   return { reason: 'key_expired' as const, says: `at its end at ${time(expires)}`, at: expires };
 }
 
-/** Whether a poll before the last change has fetched every result since before this one was recorded. */
+/** Whether a poll before the last change fetched all results from the result's first position on. */
 function coveredAll(poll: Poll, result: TracedResult): boolean {
   const walk = walkOf(poll);
   if (walk === null || !walk.byPosition || poll.status !== 200 || walk.cursor !== null || walk.more) return false;
@@ -199,7 +201,7 @@ type Walk = { poll: Poll; walk: RecordedWalk; excluded: string | null };
 function ofPolls(name: string, it: KeyFacts, lastPollAt: Date): KeyVerdict {
   const { result, polls } = it;
   const last = polls.at(-1) ?? null;
-  // The polls are without 304s.
+  // `polls` contains no 304s, so the key may have received only 304s.
   if (last === null)
     return verdict(
       'not_known',
@@ -248,7 +250,7 @@ function stuckOn(name: string, result: TracedResult, fitting: Walk[]): KeyVerdic
   );
 }
 
-/** The key's `since` is later than the result. Says where it comes from. */
+/** The key's `since` is later than the result. The verdict says where the `since` comes from. */
 function passedBy(name: string, { result, others }: KeyFacts, { poll, walk }: Walk, walks: Walk[]): KeyVerdict {
   const what = whatOf(result);
   const at = time(poll.at);
@@ -283,7 +285,7 @@ function passedBy(name: string, { result, others }: KeyFacts, { poll, walk }: Wa
   );
 }
 
-/** After this time without a page, the walk was broken off. */
+/** If a key has fetched no page for this time, its sync counts as broken off. */
 const restMs = 15 * 60_000;
 
 function inWalk(name: string, { result, nowMs }: KeyFacts, fitting: Walk[]): KeyVerdict | null {

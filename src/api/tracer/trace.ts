@@ -18,7 +18,7 @@ import {
 import { type KeyVerdict, explainKey, keyName } from './key.ts';
 import { type Reason, actable, outOfReach, time, timeOf } from './words.ts';
 
-/** Where a result is: one sentence, and the proof for each key and endpoint. */
+/** Says in one sentence where a result is, with a verdict and its proof for each key and endpoint. */
 export type Trace = {
   reason: string;
   sentence: string;
@@ -47,7 +47,7 @@ async function traceKeys(app: App, organisationId: number, id: string, result: T
   const { db } = app;
   const { recorded_at: recorded, learner_id: learnerId } = result;
   const stood = timeOf(result.position);
-  // A page with the result is at most an hour older than its position.
+  // A page that contains the result is at most 1 hour older than the result's position.
   const since = new Date(stood.getTime() - 3600_000);
   const [keys, logBegin, pages, reads] = await Promise.all([
     readKeys(db, organisationId),
@@ -101,7 +101,7 @@ function verdictOf(
     const how = byKey ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}` : delivered!.sentence.slice(0, -1);
     if (working === undefined && delivered === undefined && worst !== undefined)
       return { reason: worst.reason, sentence: `${first!.sentence} ${worst.sentence}` };
-    // Only completion has an event, so a change has to be fetched.
+    // Only the completion of a result has an event, so a platform has to poll to fetch a change.
     const changed = result.first_position === result.position ? null : timeOf(result.position);
     if (working === undefined && worst !== undefined && changed !== null && delivered!.at! < changed)
       return {

@@ -17,7 +17,9 @@ export const actable = [
   'not_known',
 ] as const;
 
-/** Reasons why a key or an endpoint cannot have a result. They are the verdict only if no other key or endpoint can. */
+/**
+ * Reasons why a key or an endpoint cannot receive a result. They are the verdict only if no other key or endpoint can.
+ */
 export const outOfReach = [
   'key_expired',
   'key_revoked',
@@ -32,8 +34,8 @@ export const outOfReach = [
 
 export type Reason = 'fetched' | 'read_by_id' | 'delivered' | (typeof actable)[number] | (typeof outOfReach)[number];
 
-/** A time within a sentence. */
+/** A time as text for a sentence. */
 export const time = (at: Date) => `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/** The time of a position or of another number of microseconds. */
+/** Converts microseconds, such as a position, to a Date. */
 export const timeOf = (us: number) => new Date(Math.floor(us / 1000));
