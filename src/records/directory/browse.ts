@@ -11,7 +11,7 @@ import { type InvitationState, newestInvitationState } from './invitation-state.
 export const learnerSorts = ['name', 'ref', 'changed'] as const;
 export type LearnerSort = (typeof learnerSorts)[number];
 
-/** Placements of a learner's newest results, as indexes of `levels` (src/records/results/facet.ts). */
+/** The placements that a filter can name, each with its indexes in `levels` (src/records/results/facet.ts). */
 export const placements = {
   below_level_1: [1, 2],
   below_entry: [1],
@@ -26,14 +26,16 @@ export type LearnerFilter = {
   /** The search text: words of a name, a learner's ID, or the beginning of a reference. */
   text: string | null;
   groupIds: readonly string[];
-  /** The learner has a result in this subject. With a placement, the newest result in it has that placement. */
+  /**
+   * Only learners with a result in this subject. If `placement` is set too, their newest result in the subject has it.
+   */
   subject: Subject | null;
   placement: keyof typeof placements | null;
-  /** The state of the newest invitation; `none` for a learner without one. */
+  /** The state of the learner's newest invitation. `none` selects learners without an invitation. */
   state: InvitationState | 'none' | null;
 };
 
-/** A page begins after a learner, ends before one, or is the first page. */
+/** A page begins after one learner or ends before one learner. Null gives the first page. */
 export type LearnerPageStart = { after: string } | { before: string } | null;
 
 export type LearnerListed = {
@@ -52,23 +54,31 @@ export type LearnerPage = {
   previous: LearnerPageStart;
   next: LearnerPageStart;
   /**
-   * `whole`: the page is complete. `looked`: the page ended after a number of learners, and more may match. `some`: too
-   * many learners match the search text, and the pages show a part of them.
+   * `whole`: the page is complete. `looked`: the scan ended at its maximum, and more learners may match. `some`: the
+   * search text matches too many learners, so the pages show only a part of these learners.
    */
   extent: 'whole' | 'looked' | 'some';
-  /** How many learners this page scanned, if more may match. */
+  /** How many learners were scanned for this page, if more learners may match. */
   scanned: number;
 };
 
-/** The most learners that a page scans, and the most candidates: a scan soon meets matches that are more frequent. */
+/** The most learners that a page scans, and the most candidates. If more learners match, a scan soon fills the page. */
 export const maxScanned = 2000;
-/** Of a group with at most this many members, a page sorts the members. For larger groups it scans in its order. */
+/**
+ * If groups have at most this many members, a page sorts all members. For larger groups, the page scans in its order.
+ */
 const membersSorted = 3000;
-/** A scan of everybody checks so many memberships one by one. If the page is not full then, it reads members first. */
+/**
+ * A scan of all learners checks at most this many memberships. If the page is not full then, the scan is repeated over
+ * members only.
+ */
 const maxCheckedOneByOne = 500;
-/** A set up to this size has its membership checked one by one. For a larger set, the members are read. */
+/**
+ * In a set of up to this size, each membership is checked separately. For a larger set, the common members of two
+ * groups are read instead.
+ */
 const maxSetCheckedOneByOne = 500;
-/** Results read to see whether a placement has few learners. */
+/** The most results that a page reads to find out whether few learners have a placement. */
 const resultsRead = 2 * maxScanned;
 
 const textKey = {
@@ -92,7 +102,7 @@ const keys: Record<LearnerSort, typeof textKey & { key: string }> = {
 };
 const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** What a page scans: everybody, only members of the groups, or a set of candidates. */
+/** What a page scans: all learners, only members of the groups, or a set of candidates. */
 type Source = 'all' | 'members' | 'set';
 
 const conditions = `
@@ -111,14 +121,17 @@ const conditions = `
                            or starts_with(lower(n.ref collate "C"), $10::text)))
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
-/** A filter names at most a group and a team. Their members are read before anything else of a learner. */
+/** A filter names at most one group and one team. Each adds its own condition to the statement. */
 const maxGroups = 2;
 
-/** The visible learners after a key. $2: visibility, $4: groups, $12 and $13: key and ID, $14: the limit or the set. */
+/**
+ * SQL that reads the visible learners after a key. $2 is the visibility, $4 the groups, $12 and $13 the key and ID, $14
+ * the limit or the set.
+ */
 function scanOf(by: LearnerSort, up: boolean, source: Source): string {
   const { key, id, type, from } = keys[by];
   const down = up ? '' : ' desc';
-  // An index with the key alone needs the first of the two conditions.
+  // An index that contains only the key can use only the first of the two conditions.
   const rows = (more: string) => `
     select ${id}, ${key} as key ${from}
        and ${key} ${up ? '>=' : '<='} $12::${type} and (${key}, ${id}) ${up ? '>' : '<'} ($12::${type}, $13::uuid)
@@ -145,8 +158,8 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
 }
 
 /**
- * $3 learners that meet the conditions. If fewer meet them, the last scanned learner follows with its key. Both parts
- * read one scan, which goes no further than the page needs.
+ * Returns up to $3 learners that meet the conditions. If the scan reaches its maximum before that, the last scanned
+ * learner follows with its key.
  */
 function pageStatement(by: LearnerSort, up: boolean, source: Source): Statement {
   return statement(`records.page_by_${by}_${up ? 'up' : 'down'}_${source}`)`
@@ -174,7 +187,7 @@ const places = Object.fromEntries(
   ]),
 ) as Record<LearnerSort, Statement>;
 
-/** A statement that returns the IDs if there are at most `max`, and otherwise one row without an ID. */
+/** A statement that returns the IDs if there are at most `max`. If there are more, it returns one row without an ID. */
 const few = (name: string, max: number, rows: string) =>
   statement(name)`
   with found as materialized (${rows} limit ${max + 1})
@@ -186,7 +199,7 @@ const membersOf = few(
   membersSorted,
   'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null',
 );
-// Two large groups can share few members, which are far apart in every order.
+// Two large groups may have few members in common, and a scan in any order would read many learners to find them.
 const membersOfBoth = few(
   'records.members_of_both',
   2 * membersSorted,
@@ -201,7 +214,8 @@ const invitedAs = few(
 const placedAt = few(
   'records.placed_at',
   resultsRead,
-  // One index scan for each level: with one condition, a generic plan would read the full table for empty levels.
+  // Each level has its own index scan. With one condition for all levels, a generic plan would read the full table if a
+  // level is empty.
   `select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
      order by f.position limit ${resultsRead + 1}) n`,
@@ -228,7 +242,7 @@ const listed = statement('records.listed')`
     cross join lateral ${lastAssessedOf} r
    order by a.n`;
 
-/** Learners' IDs, or null if they are too many to be collected. */
+/** Learners' IDs, or null if there are too many to collect. */
 type Candidates = string[] | null;
 
 async function collect(tx: Tx, sql: Statement, values: unknown[]): Promise<Candidates> {
@@ -245,13 +259,15 @@ const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
   cancelled: 'withdrawn',
 };
 
-/** Groups of which a listed learner is a member of at least one: a group of the filter, or the visible groups. */
+/**
+ * A listed learner must be a member of at least one of these groups: one group of the filter, or all visible groups.
+ */
 type Membership = readonly string[];
 
 /**
- * A set that contains every match of the filter, if a part of the filter is rare enough. `isPartial`: the set has only
- * some matches of the text. `isMatched`: everybody in it matches the text. `unchecked`: memberships still to be
- * checked.
+ * Collects a set that contains every matching learner, if a part of the filter matches few learners.
+ * `isPartial`: the set lacks some learners that match the text. `isMatched`: every learner in the set matches the text.
+ * `unchecked`: memberships that are not checked yet.
  */
 async function candidatesFor(
   tx: Tx,
@@ -284,7 +300,7 @@ function inAll([first, ...others]: readonly string[][]): Candidates {
   return first.filter((id) => rest.every((one) => one.has(id)));
 }
 
-/** The members by all memberships, if one of them, or two together, have few members. */
+/** Finds learners that have all memberships, if one membership alone or two together have few members. */
 async function membersOfAll(tx: Tx, organisationId: number, memberships: readonly Membership[]) {
   const sets = await Promise.all(memberships.map((groups) => collect(tx, membersOf, [organisationId, groups])));
   const small = memberships.filter((_, n) => sets[n] !== null);
@@ -305,11 +321,15 @@ const refOf = (text: string): string | null => (isOpaqueRef(text) ? text.toLower
 const learnerOf = (place: NonNullable<LearnerPageStart>): string => ('after' in place ? place.after : place.before);
 
 type Anchor = { key: string; learner_id: string };
-/** One page's matches, at most one more than its limit. `end` is the last scanned learner, if more may match. */
+/**
+ * The matches of one scan: at most one more than the page's limit. `end`: the last scanned learner, if more may match.
+ */
 type Scan = { found: { learner_id: string }[]; end: Anchor | undefined };
 type Options = { limit: number; now: Date };
 
-/** Scans from an anchor on. A scan of everybody that does not fill the page is repeated over members only. */
+/**
+ * Scans learners from an anchor. If a scan of all learners does not fill the page, a scan of the members replaces it.
+ */
 async function scanPage(
   tx: Tx,
   organisationId: number,
@@ -349,7 +369,7 @@ async function scanPage(
     ({ found, end } = await scan(source, anchor));
   }
   let scanned = 0;
-  // A page without a match scans once more, so that fewer pages are empty.
+  // If a scan finds no match, the page scans once more, so that fewer pages are empty.
   if (found.length === 0 && end !== undefined) {
     scanned += maxScanned;
     ({ found, end } = await scan(source, end));
@@ -358,8 +378,8 @@ async function scanPage(
 }
 
 /**
- * A page of the visible learners that match a filter. An unknown or invisible learner in `place` gives the first page,
- * so the page does not show where that learner is.
+ * A page of the visible learners that match a filter. If the learner in `place` is unknown or invisible, the first page
+ * is returned, so that no page reveals where an invisible learner is.
  */
 export async function browseLearners(
   tx: Tx,
@@ -382,7 +402,7 @@ export async function browseLearners(
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: highestId };
   const scanOptions = { by, up, anchor: anchor ?? start, limit, now };
   const { found, end, scanned } = await scanPage(tx, organisationId, visibility, filter, candidates, scanOptions);
-  // The learners before this page do not fill a page, so the first page shows them.
+  // If fewer learners than a page come before the place, the first page is returned instead.
   if (isBackwards && found.length < limit && end === undefined)
     return browseLearners(tx, organisationId, visibility, filter, order, null, options);
   const shown = found.slice(0, limit).map((row) => row.learner_id);

@@ -2,8 +2,8 @@ export const invitationStates = ['invited', 'started', 'finished', 'expired', 'c
 export type InvitationState = (typeof invitationStates)[number];
 
 /**
- * SQL: the state of an invitation `i`. $1 is the organisation. An open sitting can be continued after the link has
- * expired.
+ * SQL: the state of an invitation `i`; $1 is the organisation. An open sitting can be continued after its link has
+ * expired, so the invitation stays `started`.
  */
 export const stateOfInvitation = (now: string): string => `
   case i.status
@@ -20,8 +20,8 @@ export const stateOfInvitation = (now: string): string => `
       else 'invited' end end`;
 
 /**
- * SQL: the state of a learner's newest invitation, or `none`. $1 is the organisation. All of the learner's invitations
- * are sorted: with `order by … limit 1` the planner may scan every learner's.
+ * SQL: the state of a learner's newest invitation, or `none`; $1 is the organisation. The SQL sorts all of the
+ * learner's invitations, because with `order by … limit 1` the planner may scan the invitations of all learners.
  */
 export const newestInvitationState = (learnerId: string, now: string): string => `
   coalesce((select ${stateOfInvitation(now)} from invitation i

@@ -96,7 +96,7 @@ const changes = statement('records.changes')`
     left join assessment a on a.organisation_id = $1 and a.assessment_id = c.assessment_id
    order by c.at desc, c.assessment_id`;
 
-/** A visible learner or tombstone; undefined for any other ID. */
+/** Finds a visible learner or tombstone; undefined for any other ID. */
 export async function findLearnerHead(tx: Tx, organisationId: number, visibility: Visibility, learnerId: string) {
   if (!isUuid(learnerId)) return undefined;
   return (await tx.query<LearnerHead>(head, [organisationId, learnerId.toLowerCase(), visibility]))[0];

@@ -1,7 +1,7 @@
 import { belowEntry } from '../../engine/scoring/levels.ts';
 
 export type Fact = { label: string; value: string };
-/** One rung. `from` and `to` are abilities. They are null at the open ends, and everywhere without a scale. */
+/** One rung of the ladder. `from` and `to` are abilities; null marks an open end, or a ladder without a scale. */
 export type Rung = { label: string; short: string; from: number | null; to: number | null; placed: boolean };
 export type Scale = {
   estimate: number;
@@ -19,7 +19,7 @@ export type DomainBar = {
 };
 export type Column = { label: string; width: number; align: 'left' | 'right' };
 
-/** A part of the page. It says nothing of layout. */
+/** A part of the document's content, without its layout. */
 export type Block =
   | { kind: 'heading'; text: string }
   | { kind: 'paragraph'; text: string }
@@ -32,7 +32,7 @@ export type Block =
   | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };
 
-/** The evidence pack as data. Rendering adds no fact. `title` and `reference` hold no personal data. */
+/** The evidence pack as data, to which rendering adds no facts. `title` and `reference` contain no personal data. */
 export type EvidenceDocument = {
   version: number;
   language: 'en-GB';
@@ -42,7 +42,7 @@ export type EvidenceDocument = {
   heading: string;
   subheading: string;
   learner: Fact;
-  /** Where the file can be checked. */
+  /** The public page where a reader can check the file. */
   verify: { url: string; label: string } | null;
   blocks: Block[];
 };
@@ -50,7 +50,7 @@ export type EvidenceDocument = {
 export const heading = (text: string): Block => ({ kind: 'heading', text });
 export const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
 
-/** Facts without a value are left out. */
+/** A block of facts. Facts without a value are left out. */
 export const facts = (...rows: [label: string, value: string | undefined][]): Block => ({
   kind: 'facts',
   facts: rows.flatMap(([label, value]) => (value === undefined ? [] : { label, value })),
@@ -60,7 +60,7 @@ export const facts = (...rows: [label: string, value: string | undefined][]): Bl
 export const columns = (widths: Record<string, number>): Column[] =>
   Object.entries(widths).map(([label, width]) => ({ label, width, align: 'left' }));
 
-/** A label narrow enough for a rung. */
+/** Shortens the name of a level so that it fits into a rung. */
 export function shortLevel(level: string): string {
   if (level === belowEntry) return 'Below Entry';
   return level.replace(/^Entry Level (\d)$/, 'Entry $1').replace(/^Entry Level$/, 'Entry');
@@ -68,7 +68,10 @@ export function shortLevel(level: string): string {
 
 const ladder = [belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 
-/** Full levels between the two engines' levels. Entry sub-levels do not count. Null if an engine found no level. */
+/**
+ * How many full levels the two engines' levels are apart; Entry sub-levels count as one level. Null if an engine found
+ * no level.
+ */
 export function levelsApart(one: string, other: string): number | null {
   const [a, b] = [one, other].map((level) => ladder.indexOf(level.replace(/^Entry Level [1-3]$/, 'Entry Level')));
   return a! < 0 || b! < 0 ? null : Math.abs(a! - b!);

@@ -4,7 +4,7 @@ import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './c
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';
 
-/** The ladder on the ability scale. */
+/** The ladder of levels on the sitting's ability scale, with its caption and description. */
 export function scaleOf(
   sitting: EvidenceSitting,
   placed: string,
@@ -32,7 +32,7 @@ export function scaleOf(
   };
 }
 
-/** The sections that only a sitting of this service has. */
+/** The sections about a sitting. A result without a stored sitting does not have these sections. */
 export function sittingSections(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   return [
     ...decision(input, sitting),
@@ -48,7 +48,7 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const { level, theta, met, inside_interval: inside } = sitting.deciding_rule;
   const share = `${Math.round(sitting.threshold_share * 100)}%`;
   const name = plainText(level);
-  // Engines this far apart are reconciled to a level between them, possibly on the other side of the threshold.
+  // Engines this far apart are reconciled to a level between theirs, which may be on the other side of the threshold.
   const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
   const isByPerson = isSetByPerson(input);
   const [ofFlag, ofSitting] = isByPerson
@@ -80,16 +80,19 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   ];
 }
 
-/** Editions of version 1 keep their words, which call a person's decision an amendment. */
+/**
+ * Whether a person set the placement. Editions of version 1 call this an amendment and keep their words, so that they
+ * still render to the same bytes.
+ */
 const isSetByPerson = ({ version, replaces }: EvidenceInput): boolean => version === 2 && replaces !== undefined;
 
-/** What removed a flag that the engines had set. */
+/** Words for what removed a flag that the engines had set. */
 const flagGone = (input: EvidenceInput): string =>
   isSetByPerson(input)
     ? 'the flag ended when a person at the provider set the level'
     : 'an amendment has removed the flag';
 
-/** How far apart the engines were in the sitting, and what happened to the flag since. */
+/** Words for how far apart the engines were, and for a flag that was added or removed later. */
 function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
   const apart = levelsApart(sitting.irt_level, sitting.rule_level);
   if (apart === null) return 'Only one engine could judge: its level stands';
@@ -141,7 +144,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   ];
 }
 
-/** Warnings about how the answers came about, shown with the flags of the result. */
+/** Warnings about how the learner answered. The page shows these warnings with the result's flags. */
 export function engagementFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
   if (sitting === undefined) return [];
   const { few_answers: few, fast, change } = sitting.signs ?? {};

@@ -19,7 +19,7 @@ import {
 export type { Block } from './content.ts';
 export type { EvidenceInput, EvidenceEngagementFlags, EvidenceSitting } from './input.ts';
 
-/** It rises when the same input would give other content. */
+/** The version of the content. Raise this version when the same input would give different content. */
 const documentVersion = 3;
 
 /** Builds the content of the evidence pack from its input alone. @throws RangeError for a malformed date-time or URL */
@@ -70,7 +70,7 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
   };
 }
 
-/** A name of joiners, fillers and blanks would be invisible. */
+/** A name that contains only joiners, fillers and blanks is invisible, so the page says that no name is recorded. */
 function nameOf(fullName: string): string {
   const name = plainText(fullName);
   return /[^ \u034f\u115f\u1160\u17b4\u17b5\u200c\u200d\u2800\u3164\uffa0]/.test(name) ? name : 'No name recorded';
@@ -106,7 +106,10 @@ function placement(input: EvidenceInput): Block {
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
 }
 
-/** An imported flag is repeated without proof. A flag that the sitting does not explain comes from an amendment. */
+/**
+ * For an imported result, the page repeats the flag without a reason. If the interval of a sitting does not contain the
+ * threshold, an amendment set the flag.
+ */
 function borderlineText({ sitting }: EvidenceInput): string {
   if (sitting === undefined) return importedBorderlineWords;
   return sitting.deciding_rule.inside_interval
@@ -129,7 +132,7 @@ function ladder(input: EvidenceInput): Block[] {
   if (input.sitting !== undefined) return [title, { kind: 'ladder', ...scaleOf(input.sitting, placed) }];
   const ladderOf = placed === levelName('entry') ? 'digital' : input.subject;
   const levels = [belowEntry, ...levelsOf(ladderOf).map(levelName)];
-  // An imported level may not be on our ladder. Then the ladder would mislead.
+  // If an imported level is not on our ladder, the page shows no ladder, because it would mislead.
   if (!levels.includes(placed)) return [];
   const rung = (level: string) => ({ label: level, short: shortLevel(level), from: null, to: null });
   return [
@@ -183,14 +186,14 @@ function changesWords(changes: EvidenceAmendment['changes']): string {
     : fields.map(changeWords).join('; ');
 }
 
-/** A changed list is only named: the page shows its current content. */
+/** A changed list is only named, because the page already shows the current list. */
 function changeWords({ field, before, after }: { field: string; before: unknown; after: unknown }): string {
   const name = fieldWords[field] ?? plainText(field);
   if ([before, after].some((value) => typeof value === 'object' && value !== null)) return name;
   return `${name}: from ${valueWords(before)} to ${valueWords(after)}`;
 }
 
-/** How this edition differs from earlier ones. */
+/** How this edition differs from earlier editions. */
 function amendments(input: EvidenceInput): Block[] {
   if (!input.amendments?.length) return [];
   return [
@@ -223,7 +226,10 @@ function domains(input: EvidenceInput): Block[] {
   return [heading('Domains'), { kind: 'bars', rows, marks: [40, 65], caption }];
 }
 
-/** The level at which the domains are judged. Older editions keep their words. */
+/**
+ * The level at which the domains are judged. Editions of version 1 keep their words, so that they still render to the
+ * same bytes.
+ */
 function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconciled_level }: EvidenceSitting): string {
   if (own === undefined) return 'the deciding level';
   const placed = input.working_level ?? input.rqf_level;
@@ -233,7 +239,7 @@ function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconcil
   return `${plainText(own)}, the level before the placement was changed,`;
 }
 
-/** Without a sitting, the page names what is not known. */
+/** If the service holds no sitting for the result, the page lists what is not known. */
 function importedSections(input: EvidenceInput): Block[] {
   const origin =
     input.source === 'imported'

@@ -1,4 +1,4 @@
-/** What other nouns may ask of evidence. */
+/** The functions of evidence that other folders may call. */
 export type { Edition } from './store.ts';
 export {
   redactEditions,

@@ -41,7 +41,7 @@ const stale = statement('evidence.stale')`
           select from evidence e where e.organisation_id = $1 and e.assessment_id = g.id and e.edition = g.edition and e.pdf is not null
              and e.sha256 is distinct from a.report_sha256)))`;
 
-/** One line of the manifest. It holds no name. */
+/** One line of the manifest, which contains no learner's name. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };
 
 const csvHead = 'assessment_id,assessed_at,file,sha256,bytes\n';
@@ -49,23 +49,24 @@ const csvHead = 'assessment_id,assessed_at,file,sha256,bytes\n';
 /** Evidence is personal data, so only the user who exports it may read it. */
 const ownerOnly = { mode: 0o600 };
 
-/** The one temporary file. A killed export leaves at most this file, and the next export deletes it. */
+/**
+ * Evidence is written under this temporary name first. After a killed export, the next export deletes the file.
+ */
 const partName = 'evidence.pdf.part';
 
 export type ExportCounts = {
   exported: number;
-  /** Files that had the right bytes already. */
+  /** Files that already had the right bytes. */
   unchanged: number;
-  /** Files of results that were withdrawn since an earlier export. A full copy deletes them. */
+  /** Files whose results were withdrawn since an earlier export. A full copy deletes these files. */
   withdrawn: string[];
 };
 
 /**
- * Writes the evidence of each live result assessed at or after `since`, and a manifest as CSV and JSON. A killed export
- * continues when it runs again. Each file appears under its name only when it is complete, and the manifests come last.
- * Only one export at a time can use a folder.
- * @param isFullCopy the folder belongs to this organisation: superseded editions are written too, and stale evidence
- *   files are deleted
+ * Writes the evidence of each live result assessed at or after `sinceUs`, then a manifest as CSV and JSON. A killed
+ * export continues when it runs again, because each file gets its final name only when it is complete.
+ * @param isFullCopy the folder contains only this organisation's files, so superseded editions are written and stale
+ *   evidence files are deleted
  */
 export async function exportEvidence(
   app: App,
@@ -79,7 +80,7 @@ export async function exportEvidence(
   const leave = await enter(folder);
   const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
   try {
-    // It may be evidence of a learner who was erased since.
+    // The temporary file may contain evidence of a learner who was erased since.
     await rm(join(folder, partName), { force: true });
     const values = [organisationId, sinceUs];
     const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, values);
@@ -109,7 +110,9 @@ export async function exportEvidence(
   }
 }
 
-/** Makes the folder and locks it. @returns a function that unlocks it */
+/**
+ * Makes the folder and locks it, so that only one export at a time writes to it. @returns a function that unlocks it
+ */
 async function enter(folder: string): Promise<() => Promise<void>> {
   await makeFolder(folder, forOutput, 0o700);
   const lockFile = join(folder, 'export.lock');
@@ -121,13 +124,15 @@ async function enter(folder: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Opens a new temporary file. One that a killed export left may have other rights. */
+/**
+ * Opens a new temporary file. A file that a killed export left is deleted, because its permissions may be different.
+ */
 export async function openPart(path: string): Promise<FileHandle> {
   await rm(path, { force: true });
   return open(path, 'wx', ownerOnly.mode);
 }
 
-/** The manifest as CSV and JSON. Each appears under its name only when it is complete. */
+/** The manifest as CSV and JSON. Each file appears under its name only when it is complete. */
 async function openManifest(folder: string) {
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
   for (const file of [csv, json]) await rm(file, { force: true });
@@ -160,7 +165,7 @@ async function openManifest(folder: string) {
   };
 }
 
-/** A file to write. `sha256` is null for a report that was not made yet. */
+/** A file to write. `sha256` is null if the report has not been made yet. */
 type Item = {
   assessment_id: string;
   assessed_at: number;
@@ -206,7 +211,8 @@ async function* itemsOf(
   if (!isFullCopy) return;
   type Edition = { assessment_id: string; edition: number; sha256: string; assessed_at: number; wanted: boolean };
   const keyOf = (row: Edition) => [row.assessment_id, row.edition];
-  // The pages are of all editions, of which few are superseded, so each page takes the same time.
+  // A page contains all editions, and the filter keeps the superseded editions, which are few. So each page takes the
+  // same time.
   for await (const rows of pagesOf<Edition>(app, supersededPage, values, [nilUuid, 0], keyOf))
     yield rows
       .filter((row) => row.wanted)
@@ -222,7 +228,7 @@ async function* itemsOf(
       }));
 }
 
-/** Writes a file unless it has the right bytes. @returns null if the evidence was deleted in the meantime */
+/** Writes a file unless it already has the right bytes. @returns null if the evidence was deleted in the meantime */
 async function write(folder: string, item: Item): Promise<(ManifestEntry & { isNew: boolean }) | null> {
   const { assessment_id, file, sha256 } = item;
   const entry = { assessment_id, assessed_at: formatPosition(item.assessed_at), file };
@@ -238,13 +244,16 @@ async function write(folder: string, item: Item): Promise<(ManifestEntry & { isN
   return { ...entry, sha256: report.sha256, bytes: report.pdf.length, isNew: true };
 }
 
-/** Reads the name of an exported file. Edition 0 is the current one. Null for any other name. */
+/**
+ * Reads the ID and edition from the name of an exported file; null for any other name. Edition 0 is the current
+ * edition.
+ */
 export function readEvidenceName(name: string): { id: string; edition: number } | null {
   const [, id, edition] = /^([0-9a-f-]{36})(?:-([1-9]\d{0,8}))?\.pdf$/.exec(name) ?? [];
   return id === undefined || !isUuid(id) ? null : { id, edition: Number(edition ?? 0) };
 }
 
-/** The names of exported files in the folder that a statement selects. */
+/** Finds the exported files in the folder for which the statement returns a row. */
 async function filesBy(sql: Statement, app: App, organisationId: number, folder: string): Promise<string[]> {
   const found: string[] = [];
   let files: { name: string; id: string; edition: number }[] = [];

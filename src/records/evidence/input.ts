@@ -8,10 +8,10 @@ export type EvidenceDomain = {
   answered?: number | null;
 };
 
-/** Engagement flags: the result is less certain than its interval says. */
+/** Engagement flags. Each means that the result is less certain than its interval says. */
 export type EvidenceEngagementFlags = {
   few_answers?: { answered: number; min: number };
-  /** Answers given faster than the question can be read, out of all answers. */
+  /** How many answers were given faster than the question can be read, and how many answers there are. */
   fast?: { answers: number; of: number };
   change?: 'better' | 'worse';
 };
@@ -32,30 +32,36 @@ export type EvidenceSitting = {
   irt_level: string;
   rule_level: string;
   reconciled_level: string;
-  /** The deciding cut: `met` if the estimate reaches it, `inside_interval` if the 95% interval contains it. */
+  /**
+   * The cut that decided the level. `met`: the estimate reaches the cut. `inside_interval`: the 95 % interval contains
+   * it.
+   */
   deciding_rule: { level: string; theta: number; met: boolean; inside_interval: boolean };
-  /** The questions' difficulties were judged by their authors, not yet measured on answers. */
+  /** The authors judged how difficult the questions are. Answers have not been used to measure the difficulties yet. */
   provisional?: true;
-  /** The error that this adds, in logits, if `se`, `ci` and the probabilities include it. */
+  /** The error from judged difficulties, in logits, if `se`, `ci` and the probabilities include it. */
   calibration_sd?: number;
-  /** The level at which the domains are judged, if it is not the deciding rule's. */
+  /** The level at which the domains are judged, if it differs from the level of the deciding rule. */
   domains_level?: string;
-  /** The share of a level's questions that meets the level: 0.65. */
+  /** A learner meets a level from the ability at which this share of its questions is answered correctly: 0.65. */
   threshold_share: number;
   theta: number;
   se: number;
   ci: readonly [number, number];
   cuts: readonly { level: string; theta: number }[];
-  /** The rule engine's table: right answers, questions in the band, and the number needed (null: too few questions). */
+  /**
+   * The rule engine's table. `given`: questions in the band. `needed`: right answers that meet the level; null with too
+   * few questions.
+   */
   levels: readonly { level: string; right: number; given: number; needed: number | null }[];
   extreme: 'all_right' | 'all_wrong' | null;
   adjustments: readonly string[];
   not_assessed: readonly string[];
   /** Scored questions in their order. `seconds`: working time without pauses. */
   items: readonly { id: string; right: boolean; skipped?: true; seconds?: number }[];
-  /** Why the sitting ended. Older editions lack it. */
+  /** Why the sitting ended; absent in older editions. */
   ended?: 'precise' | 'max_items' | 'no_items' | 'time_limit' | 'idle';
-  /** Questions on the screen when the sitting ended. They are not scored. */
+  /** Questions on the screen when the sitting ended. These questions are not scored. */
   not_reached?: number;
   pauses?: { count: number; seconds: number };
   /** How often, and how long in total, the organisation was suspended during the sitting. */
@@ -72,8 +78,8 @@ export type EvidenceAmendment = {
 };
 
 /**
- * The input of one edition of one result. Date-times are RFC 3339 in UTC. Stored inputs are rendered again to verify
- * their editions, so no published field changes its meaning.
+ * The input of one edition of one result, with date-times as RFC 3339 in UTC. Stored inputs are rendered again to
+ * verify their editions, so the meaning of a published field never changes.
  */
 export type EvidenceInput = {
   /** Absent means 1. Version 2 distinguishes a person's decision from the sitting's own result. */
@@ -83,7 +89,7 @@ export type EvidenceInput = {
   ukprn?: string;
   learner: { full_name: string; ref: string | null };
   assessment_id: string;
-  /** 1 for the first, one more for each amendment. */
+  /** 1 for the first edition; each amendment adds 1. */
   edition: number;
   subject: Subject;
   framework: string | null;
@@ -98,10 +104,10 @@ export type EvidenceInput = {
   domains: readonly EvidenceDomain[];
   /** The probability of each level by its name, lowest first. */
   level_probabilities?: Readonly<Record<string, number>> | null;
-  /** The public page where a file can be checked, in plain ASCII. It names no learner. */
+  /** The public page where a file can be checked, in plain ASCII. The URL names no learner. */
   verify_url: string;
   sitting?: EvidenceSitting;
-  /** The withdrawn result that this one replaces, because a person set another placement. */
+  /** The withdrawn result that this result replaces. A person set another placement. */
   replaces?: string;
   reviewed_at?: string;
   /** Amendments before this edition, the oldest first. */

@@ -35,12 +35,12 @@ const emptyFile = statement('evidence.empty_file')`
 const empty = statement('evidence.empty')`
   update evidence set pdf = null, input = null, withdrawn_at = $3 where organisation_id = $1 and assessment_id = $2`;
 
-/** How often a report is made again if its result changes in the meantime. */
+/** How often a read tries to make a report. An attempt fails if the result changes in the meantime. */
 const maxAttempts = 20;
 
 /**
- * The evidence PDF of a live result. The first read makes and stores it. Rendering runs outside the transaction, and
- * again if the result changed in the meantime.
+ * Reads the evidence PDF of a live result; the first read makes and stores it. Rendering runs outside the transaction,
+ * so it is repeated if the result changed in the meantime.
  * @returns undefined if there is no such live result
  */
 export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
@@ -58,7 +58,7 @@ type Made = Report | undefined | 'changed';
 
 const underWay = new WeakMap<Database, Map<string, Promise<Made>>>();
 
-/** Makes a report. Simultaneous reads share one. */
+/** Makes a report. Simultaneous reads of a result wait for one rendering. */
 function makeOnce(app: App, organisationId: number, assessmentId: string): Promise<Made> {
   const making = underWay.get(app.db) ?? new Map<string, Promise<Made>>();
   underWay.set(app.db, making);
@@ -68,7 +68,10 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
   return made;
 }
 
-/** Rendering blocks the event loop for milliseconds, so it queues: other requests and organisations get turns. */
+/**
+ * Rendering blocks the event loop for milliseconds, so reports are rendered in a queue. Other requests and
+ * organisations get their turn in between.
+ */
 const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
 /** A rendered edition that is not stored yet. */
@@ -80,7 +83,7 @@ export function renderEdition(input: EvidenceInput): Edition {
   return { input, pdf, sha256: hash('sha256', pdf, 'hex') };
 }
 
-/** Stores an edition, in the transaction that gives its hash to the result. */
+/** Stores an edition. Call this in the transaction that stores the edition's hash with the result. */
 export async function storeEdition(work: UnitOfWork, organisationId: number, { input, pdf, sha256 }: Edition) {
   const { assessment_id: id, edition } = input;
   const values = [id, edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)];
@@ -90,7 +93,7 @@ export async function storeEdition(work: UnitOfWork, organisationId: number, { i
 /**
  * Deletes the file of an edition that contains a National Insurance number, and keeps its input without the number for
  * later editions.
- * @returns the hash of the deleted file; null if it contained none
+ * @returns the hash of the deleted file; null if the input contained no number
  */
 export async function redactEdition(tx: Tx, organisationId: number, assessmentId: string, edition: number) {
   const key = [organisationId, assessmentId, edition];
@@ -102,7 +105,10 @@ export async function redactEdition(tx: Tx, organisationId: number, assessmentId
   return row.sha256;
 }
 
-/** Empties the editions of a withdrawn result. Their hashes and dates stay, so that a file can still be verified. */
+/**
+ * Empties the editions of a withdrawn result. The hashes and dates of the editions stay, so that a file can still be
+ * verified.
+ */
 export async function redactEditions(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }
@@ -126,9 +132,9 @@ const amendmentsOf = (history: readonly HistoryEntry[]): EvidenceAmendment[] =>
   history.filter(({ kind }) => kind === 'amended').map(({ at, reason, changes }) => ({ at, reason, changes }));
 
 /**
- * The input of a result's next edition. Every edition has the same sitting.
- * @param of the result that has the earlier editions
- * @param judged domains that were judged again
+ * Makes the input of a result's next edition. All editions keep the sitting of the first edition.
+ * @param of the result whose earlier editions precede this edition: the result itself, or the result that it replaces
+ * @param judged the domains, if they were judged again
  */
 async function nextInput(
   app: App,
@@ -168,7 +174,7 @@ async function nextInput(
   return { input, last };
 }
 
-/** The entry in `versions` for domains that were judged again. */
+/** The name in `versions` that marks domains as judged again. */
 const domainsVersion = 'Domains';
 
 function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): EvidenceSitting {
@@ -179,7 +185,7 @@ function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): 
 
 type JudgedDomains = { domainLevel: Level; domains: readonly { name: string; answered: number }[] };
 
-/** Renders the first edition of a result that replaces another, before it is recorded. */
+/** Renders the first edition of a result that replaces another, before the new result is recorded. */
 export async function renderReplacement(
   app: App,
   organisationId: number,
@@ -196,15 +202,15 @@ export async function renderReplacement(
 async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
-  // Another process has made it.
+  // Another process has made the report in the meantime, so the caller reads it.
   if (row.report_sha256 !== null) return 'changed';
   const historyIn = async (tx: Tx) => (await historyOf(tx, organisationId, assessmentId)) ?? [];
   const history = await historyIn(app.db);
   const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
   return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
-    // The first report changes the result, so it takes the feed's lock. An amendment and its reversal leave the same
-    // body, so the history and the editions are compared too.
+    // Attaching the first report changes the result, so the feed's lock is needed. An amendment and its reversal leave
+    // the same body, so the history and the editions are compared too.
     await lockFeed(work, organisationId);
     if ((await historyIn(work.tx)).length !== history.length) return 'changed' as const;
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);

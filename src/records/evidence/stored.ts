@@ -3,9 +3,12 @@ import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
 import { batcher } from '../../platform/db/batcher.ts';
 import { type Database, statement } from '../../platform/db/database.ts';
 
-/** The size of the cache of PDFs. */
+/** The most bytes of PDFs that a process caches. */
 const maxBytes = 32 * 1024 * 1024;
-/** Reports in one statement. It limits the bytes of one response, which contains the PDFs that are not cached. */
+/**
+ * The most reports that one statement reads. The response contains every PDF that is not cached, so this number limits
+ * its bytes.
+ */
 const maxAtOnce = 32;
 
 // The driver receives bytes as text, and base64 is shorter than hexadecimal.
@@ -17,7 +20,7 @@ const current = statement('evidence.current')`
     join assessment a on a.organisation_id = g.organisation_id and a.assessment_id = g.assessment_id
    where a.report_sha256 is not null`;
 
-/** The renderer's version of an edition whose file was deleted, because it held data that must not be stored. */
+/** The renderer's version of an edition whose file was deleted because it contained data that must not be stored. */
 export const redactedRenderer = 'redacted';
 
 type Key = { organisationId: number; assessmentId: string };
@@ -26,8 +29,8 @@ type Key = { organisationId: number; assessmentId: string };
 export type Report = { pdf: Buffer; sha256: string };
 
 /**
- * Reads a result's current report. The database is always asked, but sends only a PDF that is not cached. Null without
- * a live result or before its first report.
+ * Reads a result's current report; null if the result is not live or has no report yet. Each read asks the database,
+ * which sends the PDF only if it is not cached.
  */
 type ReadStored = (organisationId: number, assessmentId: string) => Promise<Report | null>;
 

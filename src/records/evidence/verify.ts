@@ -6,7 +6,8 @@ import { type EvidenceInput, buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import { redactedRenderer } from './stored.ts';
 
-// Two organisations may have the same result and so the same file. It is current if it is current in one of them.
+// Two organisations may have the same result and so the same file. The file is current if it is current in one of the
+// two.
 const byHash = statement('evidence.by_hash')`
   select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, e.withdrawn_at,
          e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current, o.sandbox
@@ -27,11 +28,11 @@ type Found = {
   sandbox: boolean;
 };
 
-/** The service's answer about a file by its hash. It names no person. */
+/** What the service says about a file with a given hash. The answer names no person. */
 export type Vouching = {
   /**
    * `current`: the newest edition of a live result. `superseded`: a later edition exists or will be made. `withdrawn`:
-   * its result was withdrawn. `test`: made in a sandbox. `unknown`: no file of this service.
+   * the result was withdrawn. `test`: made in a sandbox. `unknown`: not a file of this service.
    */
   verdict: 'current' | 'superseded' | 'withdrawn' | 'test' | 'unknown';
   edition: number | null;
@@ -56,10 +57,10 @@ export async function vouch(app: App, sha256: string): Promise<Vouching> {
   return vouching((await app.db.query<Found>(byHash, [sha256]))[0]);
 }
 
-/** The operator's view of a file. */
+/** What an operator sees about a file. */
 export type Inspection = Vouching & {
   holder: { organisationId: number; assessmentId: string } | null;
-  /** Whether the renderer still makes the same bytes; null for unreadable input and deleted files. */
+  /** Whether the renderer still makes the same bytes. Null if the input is unreadable or the file was deleted. */
   reproducible: boolean | null;
   sameRenderer: boolean | null;
   /** Whether the file was deleted because it held data that must not be stored. */

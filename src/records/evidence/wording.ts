@@ -2,8 +2,8 @@ import { monthNames } from '../../platform/time/clock.ts';
 import { type Subject, subjectNames } from '../../engine/scoring/levels.ts';
 
 /**
- * Text that is safe to print: without control characters, direction overrides, tags, variation selectors, soft hyphens,
- * byte-order marks and lone surrogates, and with single spaces. Joiners stay, because several scripts need them.
+ * Removes what is unsafe to print, such as control characters, direction overrides and lone surrogates, and leaves
+ * single spaces. Joiners stay, because several scripts need them.
  */
 export function plainText(text: string): string {
   return text
@@ -25,7 +25,7 @@ export function date(iso: string): string {
   return `${Number(match[3])} ${monthNames[Number(match[2]) - 1]} ${match[1]}`;
 }
 
-/** `20 November 2026, 09:49 UTC`: local times would depend on time-zone rules. */
+/** Formats a date-time as `20 November 2026, 09:49 UTC`. Local times would depend on time-zone rules. */
 export function dateTime(iso: string): string {
   const match = /^\d{4}-\d\d-\d\dT(\d\d):(\d\d):\d\d(?:\.\d+)?Z$/.exec(iso);
   if (match === null) throw new RangeError('expected an RFC 3339 date-time in UTC');
@@ -80,7 +80,7 @@ export function provisionalText(calibrationSd: number | undefined): string {
     : `${judged}the printed error holds ${decimal(calibrationSd)} for that. If the judgements are wrong together, the true error is larger still.`;
 }
 
-/** Such as `21 days`, in the largest unit that gives at least two. */
+/** A duration such as `21 days`, in the largest unit of which there are at least two. */
 function longWords(seconds: number): string {
   const [size, unit] = seconds < 2 * 3600 ? [60, 'minute'] : seconds < 48 * 3600 ? [3600, 'hour'] : [86_400, 'day'];
   const n = Math.max(1, Math.round(seconds / size));

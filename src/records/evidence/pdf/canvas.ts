@@ -14,8 +14,8 @@ export const pageHeight = 841.89;
 type Page = { content: string[]; marks: number; annotations: Ref[] };
 
 /**
- * Draws on the pages of one document, in points from the top left corner. Every mark is inside `tagged`, which gives it
- * a place in the reading order, or inside `artifact`, which marks it as decoration.
+ * Draws on the pages of one document, in points from the top left corner. Everything is drawn inside `tagged`, which
+ * gives it a place in the reading order, or inside `artifact`, which marks it as decoration.
  */
 export class Canvas {
   readonly #file: PdfFile;
@@ -118,7 +118,7 @@ export class Canvas {
     );
   }
 
-  /** Rows of squares in one path. A cell is its top left corner and the number of squares. */
+  /** Draws rows of squares as one path. Each cell gives the top left corner of a row and its number of squares. */
   squares(cells: readonly (readonly [number, number, number])[], side: number, colour: Colour): void {
     const path = cells
       .map(
@@ -197,12 +197,13 @@ export class Canvas {
 
 const rgb = (colour: Colour): string => colour.map(pdfNumber).join(' ');
 
-/** The operators that show glyphs in one text object, with adjustments in thousandths of the size. */
+/** Appends operators that show the glyphs in one text object. Adjustments are in thousandths of the font size. */
 function pushGlyphs(out: string[], glyphs: readonly Glyph[], font: SubsetFont, size: number): void {
   let array = '';
   let hex = '';
   let rise = 0;
-  // The distance of the pen from where the font program leaves it, in thousandths.
+  // How far the pen must still move, in thousandths, because the font program's widths differ from the glyphs'
+  // advances.
   let owed = 0;
   for (const glyph of glyphs) {
     if (glyph.dy !== rise) {

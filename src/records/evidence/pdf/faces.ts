@@ -5,7 +5,7 @@ import type { Font } from 'fontkit';
 import unicodeBlocks from './fonts/blocks.json' with { type: 'json' };
 import { TrueTypeSource } from './truetype.ts';
 
-// Most processes render no document, so the first document loads it.
+// Most processes render no document, so fontkit is loaded with the first document.
 const require = createRequire(import.meta.url);
 const fontkit = () => require('fontkit') as typeof import('fontkit');
 
@@ -26,16 +26,16 @@ export const regular = 'NotoSans-Regular';
 export const bold = 'NotoSans-Bold';
 export const myanmar = 'NotoSansMyanmar-Regular';
 
-// Which file to open for a character. Whether the file has the character, only the file knows.
+// The Unicode blocks decide which font file to open for a character. The file may still lack the character.
 const blocks = Object.entries(unicodeBlocks).map(([name, ranges]) => {
   const ends = ranges.map((range) => range.split('-').map((hex) => Number.parseInt(hex, 16)) as [number, number]);
   return [name, ends] as const;
 });
 
-/** Every vendored font file without `.ttf`. */
+/** The names of all vendored font files, without `.ttf`. */
 export const faceNames: readonly string[] = [regular, bold, ...blocks.map(([name]) => name)];
 
-/** All 29 faces together would take a third of the memory of rendering. */
+/** At most 8 faces stay open, because all 29 would take a third of the memory that rendering needs. */
 const opened = new LRUCache<string, Face>({ max: 8 });
 
 export function face(name: string): Face {
@@ -50,8 +50,8 @@ export function face(name: string): Face {
 function open(name: string): Face {
   const bytes = readFileSync(new URL(`./fonts/${name}.ttf`, import.meta.url));
   const font = fontkit().create(bytes);
-  // fontkit caches each glyph with the text of its first use, so copied text would depend on earlier documents. A fresh
-  // object for each request prevents that.
+  // fontkit caches each glyph with the text of its first use, so copied text would depend on earlier documents.
+  // Removing the cached glyph before each request prevents that.
   const getGlyph = font.getGlyph.bind(font);
   font.getGlyph = (id, codePoints) => {
     font._glyphs[id] = undefined;
@@ -71,7 +71,9 @@ function open(name: string): Face {
   };
 }
 
-/** fontkit fails if a font has no anchor for a mark. By OpenType, the next rule is tried. */
+/**
+ * fontkit fails if a font has no anchor for a mark. With this patch, fontkit tries the next rule, as OpenType requires.
+ */
 function skipMissingAnchors(font: Font): void {
   const processor = font._layoutEngine.engine?.GPOSProcessor;
   if (processor == null) return;
@@ -90,8 +92,8 @@ function skipMissingAnchors(font: Font): void {
 }
 
 /**
- * The face that draws a code point; null if no vendored font has it. Characters of several scripts stay with `current`,
- * the face of the text before.
+ * The face that draws a code point; null if no vendored font has the character. A character that several scripts use
+ * stays with `current`, the face of the preceding text.
  */
 export function faceFor(codePoint: number, primary: string, current: string | null): string | null {
   if (current !== null && isShared(codePoint) && face(current).font.hasGlyphForCodePoint(codePoint)) return current;

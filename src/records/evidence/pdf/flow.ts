@@ -2,7 +2,7 @@ import { type Canvas, type Colour, pageHeight, pageWidth } from './canvas.ts';
 import type { Element } from './structure.ts';
 import { type Line, type Weight, breakLines, followedBySpace } from './shaping.ts';
 
-// The colours are dark enough for any printer, and none has a meaning of its own.
+// The colours are dark enough for any printer, and no information is shown by colour alone.
 export const ink: Colour = [0.1, 0.11, 0.13];
 export const muted: Colour = [0.33, 0.35, 0.39];
 export const accent: Colour = [0.07, 0.21, 0.37];
@@ -18,7 +18,7 @@ export const bodySize = 9;
 export const smallSize = 7.8;
 export const leading = 1.35;
 
-/** The next free place. Each block draws itself at `y` and moves `y` down. */
+/** The place of the next block. Each block draws itself at `y` and then moves `y` to its own lower end. */
 export class Flow {
   readonly canvas: Canvas;
   y = top;
@@ -45,7 +45,7 @@ export function textBox(text: string, width: number, size: number, weight: Weigh
   return { lines, size, height: lines.length * lineHeight(lines, size) };
 }
 
-// Tall scripts and stacked marks get more room between lines.
+// Tall scripts and stacked marks need more space between lines.
 function lineHeight(lines: readonly Line[], size: number): number {
   const latin = lines.every(({ runs }) => runs.every((run) => run.face.startsWith('NotoSans-')));
   let rise = 0;
@@ -59,18 +59,21 @@ function lineHeight(lines: readonly Line[], size: number): number {
   return size * Math.max(latin ? leading : 1.75, 2 * (0.42 + rise), 2 * (0.36 + fall));
 }
 
-/** Ends a box with a space, so that its last word stays apart from the next text of the same element. */
+/** Ends a box with a space, so that copied text separates its last word from the next text of the same element. */
 export function followed(box: TextBox, weight: Weight = 'regular'): TextBox {
   const last = box.lines.length - 1;
   return { ...box, lines: box.lines.map((line, i) => (i === last ? followedBySpace(line, weight) : line)) };
 }
 
-/** The height of the first line. The cells of a row share the middle of the tallest one. */
+/** The height of a box's first line. A row centres the first lines of its cells on the tallest first line. */
 export function firstLine(box: TextBox): number {
   return box.height / Math.max(1, box.lines.length);
 }
 
-/** Draws lines inside tagged or artifact content, with their top at `y` and their left or right ends at `x`. */
+/**
+ * Draws lines inside tagged or artifact content, from `y` down. `x` is the left end of left-aligned lines and the right
+ * end of right-aligned lines.
+ */
 export function drawText(
   canvas: Canvas,
   box: TextBox,

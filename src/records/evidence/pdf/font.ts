@@ -4,8 +4,8 @@ import { type PdfFile, type Ref, pdfNumber, refTo, utf16Hex } from './objects.ts
 import { subsetTrueType } from './truetype.ts';
 
 /**
- * The part of a face that one document uses. Each pair of shape and text gets a character identifier in the order of
- * first use in this document. So the bytes depend on this document alone, and a shape with two texts copies correctly.
+ * The part of a face that one document uses. Each pair of glyph and text gets a character identifier in the order of
+ * first use, so the bytes depend on this document alone.
  */
 export class SubsetFont {
   readonly face: Face;
@@ -38,14 +38,14 @@ export class SubsetFont {
     return hex;
   }
 
-  /** Writes the font. Call it once, after the last `cidHex`. */
+  /** Writes the font. Call `embed` once, after the last `cidHex`. */
   embed(): void {
     const { face } = this;
     const file = this.#file;
     const toThousand = 1000 / face.unitsPerEm;
     const subset = subsetTrueType(face.source, this.#gids);
     const program = file.addStream(`/Length1 ${subset.bytes.length}`, subset.bytes);
-    // PDF/A-1 requires the set of the font's character identifiers, one bit each.
+    // PDF/A-1 requires the set of the font's character identifiers, with one bit for each identifier.
     const cidSet = new Uint8Array((subset.glyphs + 7) >> 3);
     for (let cid = 0; cid < subset.glyphs; cid++) cidSet[cid >> 3]! |= 0x80 >> (cid & 7);
     const cidSetRef = file.addStream('', cidSet);
@@ -76,7 +76,7 @@ export class SubsetFont {
       if (text !== '') entries.push(`<${cidHex(cid)}> <${utf16Hex(text)}>`);
     });
     const blocks: string[] = [];
-    // A block has at most 100 entries.
+    // A `bfchar` block may contain at most 100 entries.
     for (let i = 0; i < entries.length; i += 100) {
       const block = entries.slice(i, i + 100);
       blocks.push(`${block.length} beginbfchar\n${block.join('\n')}\nendbfchar\n`);

@@ -36,7 +36,7 @@ export function srgbProfile(): Uint8Array {
   const header = Buffer.alloc(128);
   header.writeUInt32BE(0x02100000, 8);
   header.write('mntrRGB XYZ ', 12, 'latin1');
-  // A profile must have a date. This one has the year of the sRGB standard.
+  // A profile must have a date, so this profile has the year of the sRGB standard.
   [1999, 1, 1, 0, 0, 0].forEach((part, i) => header.writeUInt16BE(part, 24 + 2 * i));
   header.write('acsp', 36, 'latin1');
   [0.9642, 1, 0.8249].forEach((value, i) => header.writeInt32BE(Math.round(value * 65536), 68 + 4 * i));

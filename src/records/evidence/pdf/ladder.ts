@@ -11,7 +11,7 @@ const width = contentWidth;
 
 type Band = { rung: Rung; x: number; width: number };
 
-/** Draws the rungs from left to right. With a scale, the estimate and its interval are above them. */
+/** Draws the rungs from left to right. If there is a scale, the estimate and its interval are drawn above the rungs. */
 export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, section: Element): void {
   const { scale } = block;
   const above = scale === null ? 1 : 30;
@@ -40,7 +40,10 @@ export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, sectio
   flow.y += 4;
 }
 
-/** Maps abilities to the page. The axis extends past everything drawn, so that the names of open rungs fit. */
+/**
+ * Maps abilities to horizontal positions. The axis is longer than the cuts and the interval need, so that the names of
+ * the open rungs fit.
+ */
 function axis(scale: Scale, rungs: readonly Rung[]): (theta: number) => number {
   const first = scale.cuts[0]?.theta ?? scale.low;
   const last = scale.cuts.at(-1)?.theta ?? scale.high;

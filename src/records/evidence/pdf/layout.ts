@@ -24,7 +24,7 @@ import type { Element } from './structure.ts';
 import { drawBars, drawTable } from './tables.ts';
 import { type Weight, followedBySpace, shapeLine } from './shaping.ts';
 
-/** Lays the document out. The structure elements become children of `root`. */
+/** Draws the document. Its structure elements become children of `root`. */
 export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element): void {
   const flow = new Flow(canvas);
   masthead(flow, document, root);
@@ -32,8 +32,8 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   document.blocks.forEach((block, index) => {
     if (block.kind === 'heading') {
       section = root.add('Sect');
-      // A short section stays on one page, and a long one has its beginning under its heading. The last section shares
-      // its page with the one before.
+      // A short section stays on one page, and a long section begins on the page of its heading. The last section
+      // begins on the page of the section before it.
       const next = document.blocks.findIndex((later, i) => i > index && later.kind === 'heading');
       const isSecondLast = next > 0 && !document.blocks.slice(next + 1).some((later) => later.kind === 'heading');
       const room = 26 + Math.min(200, sectionHeight(document.blocks, index + 1));
@@ -84,7 +84,7 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   flow.y = Math.max(namesEnd, codeEnd) + 4;
 }
 
-/** Draws the names on the left. @returns where they end */
+/** Draws the names on the left. @returns the position below the last name */
 function names(flow: Flow, document: EvidenceDocument, section: Element, width: number): number {
   const { canvas } = flow;
   let y = flow.y;
@@ -104,7 +104,7 @@ function names(flow: Flow, document: EvidenceDocument, section: Element, width: 
   return y + name.height + 4;
 }
 
-/** Draws the QR code and the link on the right. @returns where they end */
+/** Draws the QR code and the link on the right. @returns the position below both */
 function codeAndAddress(
   flow: Flow,
   verify: NonNullable<EvidenceDocument['verify']>,
@@ -136,7 +136,10 @@ function codeAndAddress(
   return y;
 }
 
-/** Text in the first size that needs at most two lines, or else in the last size with as many lines as it needs. */
+/**
+ * Breaks text in the first of `sizes` that needs at most two lines. If none does, the text has the size `last` and as
+ * many lines as it needs.
+ */
 function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
   return (
     sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ??
@@ -265,7 +268,7 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   flow.y = start + height + 4;
 }
 
-/** Room in a column of answers for the number and the outcome. */
+/** The width of the number and the outcome of an answer, in points. */
 const answerRoom = 60;
 const timeRoom = 30;
 

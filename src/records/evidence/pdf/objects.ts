@@ -31,8 +31,8 @@ export function pdfAscii(text: string): string {
 const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
 /**
- * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because builds of
- * zlib give different bytes.
+ * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because different
+ * builds of zlib give different bytes.
  */
 export class PdfFile {
   readonly #bodies: (Uint8Array | undefined)[] = [];
@@ -52,11 +52,11 @@ export class PdfFile {
     return ref;
   }
 
-  /** `entries`: the inside of the stream's dictionary, without the length. */
+  /** `entries`: the content of the stream's dictionary, without the length. */
   setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
-    // Deflating makes a few bytes longer.
+    // Deflating would make very short data longer.
     const deflate = compress && data.length > 64;
-    // The default size of the compressor's table comes from a logarithm, which platforms may round differently.
+    // `mem` is fixed, because its default comes from a logarithm, which platforms may round differently.
     const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
     const filter = deflate ? '/Filter/FlateDecode' : '';
     this.#fill(
@@ -75,7 +75,9 @@ export class PdfFile {
     return ref;
   }
 
-  /** The file. Its identifier is a hash of the content. */
+  /**
+   * The bytes of the file. The file's identifier is a hash of its content, so the same content gives the same bytes.
+   */
   toBytes(root: Ref, info: Ref): Buffer {
     // Four bytes above 127 mark the file as binary.
     const parts: Uint8Array[] = [latin1('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n')];

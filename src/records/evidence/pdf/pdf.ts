@@ -5,7 +5,9 @@ import { layOut } from './layout.ts';
 import { PdfFile, pdfText, refTo } from './objects.ts';
 import { Element, writeStructure } from './structure.ts';
 
-/** It rises when the same document would give other bytes. It is stored with each file. */
+/**
+ * Raise this version when the same document would give different bytes. Each stored file has the version that made it.
+ */
 export const rendererVersion = '3';
 
 const producer = 'Assessment Results Service';

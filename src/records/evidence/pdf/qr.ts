@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import type { Canvas, Colour } from './canvas.ts';
 
-// Most processes draw no code, so the first code loads it.
+// Most processes draw no QR code, so `qrcode` is loaded with the first code.
 const require = createRequire(import.meta.url);
 const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
 
-/** Draws a QR code, `side` points wide. The white around it is the quiet zone. */
+/** Draws a QR code that is `side` points wide. The caller leaves white space around the code, as QR readers require. */
 export function drawQr(canvas: Canvas, text: string, x: number, y: number, side: number, colour: Colour): void {
   const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   const cell = side / size;

@@ -3,8 +3,8 @@ import type { Font, FontRun } from 'fontkit';
 import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
- * One glyph in drawing order. Lengths are in thousandths of the font size. `width` is the font program's, `advance`
- * moves the pen, and `text` is the copied text.
+ * One glyph in drawing order, with lengths in thousandths of the font size. `width` is the width in the font program,
+ * `advance` is how far the pen moves, and `text` is what copying the glyph gives.
  */
 export type Glyph = Readonly<{
   key: string;
@@ -16,7 +16,10 @@ export type Glyph = Readonly<{
   dy: number;
 }>;
 
-/** Glyphs of one face. `actual` is the logical text, if the glyphs' texts do not spell it. */
+/**
+ * Glyphs of one face. `actual`: the text in reading order, if the glyphs' own texts do not give this text; null
+ * otherwise.
+ */
 export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
 
 /** One line of text, with runs from left to right. `width` is in thousandths of the font size. */
@@ -30,7 +33,7 @@ const bidi = bidiFactory();
 const cacheLimit = 2000;
 const lineCache = new Map<string, Line>();
 const paragraphCache = new Map<string, Line[]>();
-// Lines share equal glyphs.
+// Equal glyphs are stored once and shared by all lines.
 const glyphCache = new Map<string, Glyph>();
 
 function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
@@ -46,7 +49,7 @@ function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
 // Right-to-left characters begin with the Hebrew block.
 const leftToRightOnly = /^[\0-\u058f]*$/;
 
-/** A paragraph has the direction of its first letter that has one. */
+/** The first letter that has a direction decides the direction of the paragraph. */
 function isRightToLeft(text: string): boolean {
   return !leftToRightOnly.test(text) && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
 }
@@ -57,7 +60,7 @@ export function shapeLine(text: string, weight: Weight, rightToLeft = isRightToL
   return cached(lineCache, key, () => shape(text, weight, rightToLeft));
 }
 
-// The Latin face has no minus sign. The shape of an en dash is drawn, and copies as a minus sign.
+// The Latin face has no minus sign, so an en dash is drawn. Copied text contains the minus sign.
 const drawnAs: Readonly<Record<string, string>> = { '\u2212': '\u2013' };
 
 type Segment = { text: string; face: string; level: number; standsFor: string | null };
@@ -81,7 +84,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
     const level = levels[at] ?? 0;
     at += character.length;
     marks = stacks(character) ? marks + 1 : 0;
-    // Further marks would cover the lines above and below, so they are copied but not drawn.
+    // Further marks would cover the lines above and below. These marks are not drawn, but copied text contains them.
     if (marks > maxMarks) {
       const under = found.at(-1)!;
       under.standsFor = (under.standsFor ?? under.text) + character;
@@ -103,19 +106,19 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
   return found;
 }
 
-/** The most marks drawn on one letter. No language has more of the marks that scripts share. */
+/** The most marks drawn on one letter. No language puts more of the marks that several scripts share on a letter. */
 const maxMarks = 4;
 
-/** A mark that is drawn above the marks before it. */
+/** Whether a mark is drawn above the marks before it. */
 const stacks = (character: string): boolean =>
   /^[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]$/.test(character);
 
-/** A character that no vendored font has is printed as its code: `[U+1F600]`. */
+/** If no vendored font has a character, its code is printed: `[U+1F600]`. */
 export function notation(codePoint: number): string {
   return `[U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}]`;
 }
 
-/** Rule L2 of the Unicode bidirectional algorithm, over segments of one level each. */
+/** Orders segments by rule L2 of the Unicode bidirectional algorithm. Each segment has one embedding level. */
 function inVisualOrder(logical: readonly Segment[]): Segment[] {
   const visual = [...logical];
   const highest = visual.reduce((max, { level }) => Math.max(max, level), 0);
@@ -132,8 +135,8 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
 }
 
 /**
- * Shapes text. fontkit throws at some unusual sequences, such as a joiner after a Tibetan letter. Then joiners are
- * removed, and as a last resort each letter is drawn on its own, so that every report can be made.
+ * Shapes text. fontkit throws at some sequences, such as a joiner after a Tibetan letter. Joiners are then removed, or
+ * at last each letter is drawn separately, so that every report can be made.
  */
 export function drawable(
   font: Font,
@@ -146,7 +149,7 @@ export function drawable(
     try {
       return font.layout(shown, features, undefined, language, rightToLeft ? 'rtl' : 'ltr');
     } catch {
-      // The next form.
+      // fontkit cannot shape this form, so the next form is tried.
     }
   }
   const glyphs = [...text].map((character) => font.glyphForCodePoint(character.codePointAt(0)!));
@@ -192,8 +195,9 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
 }
 
 /**
- * The copied text of each glyph. fontkit repeats code points if one letter became several glyphs, and gives spaces for
- * invisible characters. Here each code point belongs to one glyph. `exact`: the glyphs in order spell the text.
+ * Assigns each code point of the text to one glyph. fontkit repeats code points if one letter became several glyphs,
+ * and returns spaces for invisible characters.
+ * @returns the copied text of each glyph; `exact`: the texts in order equal the original text
  */
 function glyphTexts(
   text: readonly string[],
@@ -230,8 +234,8 @@ function glyphTexts(
 }
 
 /**
- * In a right-to-left run, marks come before their letter. Here each letter comes first, at the same place, so that
- * letters and marks are in the order of the text.
+ * In a right-to-left run, marks precede their letter. This function puts each letter first without moving it on the
+ * page, so that copied text has the right order.
  */
 function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
   const out: Glyph[] = [];
@@ -254,7 +258,9 @@ function shapeOf(character: string, rightToLeft: boolean): string {
   return rightToLeft ? (bidi.getMirroredCharacter(drawn) ?? drawn) : drawn;
 }
 
-/** Splits the Thai and Lao vowel AM into a ring above the letter and a part after it, which fontkit does not do. */
+/**
+ * Splits the Thai and Lao vowel AM into a ring above the letter and a part after the letter, because fontkit does not.
+ */
 function splitAm(text: string): string {
   return text
     .replace(
@@ -268,8 +274,8 @@ function splitAm(text: string): string {
 }
 
 /**
- * Puts a Burmese syllable into drawing order, which fontkit does not do: the vowel E and the medial R come before their
- * letter, and kinzi comes after it.
+ * Puts a Burmese syllable into drawing order, because fontkit does not. The vowel E and the medial R move before their
+ * letter, and kinzi moves after its letter.
  */
 function inBurmeseOrder(text: string): string {
   return text.replace(
@@ -298,7 +304,10 @@ const isIdeographic = (codePoint: number): boolean =>
   (codePoint >= 0xff00 && codePoint <= 0xffef) ||
   codePoint >= 0x20000;
 
-/** Pieces between which a line may end: words with the space or slash after them, and single ideographs. */
+/**
+ * Splits text into pieces between which a line may end: words with the space or slash after them, and single
+ * ideographs.
+ */
 function pieces(text: string): string[] {
   const out: string[] = [];
   let piece = '';
@@ -320,7 +329,7 @@ function pieces(text: string): string[] {
 
 /**
  * Breaks text into shaped lines of at most `maxWidth` thousandths of the font size. A word that is wider than a line is
- * broken between characters, but not before a combining mark or a joiner.
+ * broken, but not before a combining mark or a joiner.
  */
 export function breakLines(text: string, weight: Weight, maxWidth: number): Line[] {
   return cached(paragraphCache, `${weight}\n${maxWidth}\n${text}`, () => linesOf(text, weight, maxWidth));
@@ -355,7 +364,7 @@ function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
   });
 }
 
-/** Adds a space without width, so that readers of the content find the end of the last word. */
+/** Adds a space that does not widen the line, so that copied text separates its last word from the next text. */
 export function followedBySpace(line: Line, weight: Weight): Line {
   return { ...line, runs: [...line.runs, ...shapeLine(' ', weight, false).runs] };
 }

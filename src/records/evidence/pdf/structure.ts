@@ -19,7 +19,9 @@ export type Tag =
   | 'Link';
 
 type Mark = { page: number; mcid: number };
-/** `write` returns the annotation's dictionary. It needs the annotation's key in the structure's number tree. */
+/**
+ * `write` returns the annotation's dictionary. Its parameter is the annotation's key in the structure's number tree.
+ */
 type Annotation = { page: number; ref: Ref; write: (structParent: number) => string };
 export type Attributes = { alt?: string; scope?: 'Column' | 'Row'; bbox?: readonly [number, number, number, number] };
 
@@ -41,7 +43,10 @@ export class Element {
   }
 }
 
-/** Writes the structure tree and its annotations. In the number tree, page `n` has key `n`, and annotations follow. */
+/**
+ * Writes the structure tree and its annotations. In the number tree, page `n` has key `n`, and the annotations have the
+ * keys after the pages.
+ */
 export function writeStructure(
   file: PdfFile,
   root: Element,
@@ -99,7 +104,7 @@ export function writeStructure(
   return treeRoot;
 }
 
-/** A link to a URL. PDF/A requires that annotations print. */
+/** A link to a URL. The link has the print flag, because PDF/A requires that annotations are printed. */
 export function linkAnnotation(
   rectangle: readonly string[],
   address: string,

@@ -1,4 +1,4 @@
-/** A glyph without hinting, and its component glyphs. */
+/** A glyph without its hinting instructions, and the glyphs that it is made of. */
 export type GlyphOutline = { bytes: Uint8Array; components: { at: number; gid: number }[] };
 
 const componentFlag = {
@@ -20,7 +20,8 @@ export class TrueTypeSource {
   readonly #outlines = new Map<number, GlyphOutline>();
 
   constructor(bytes: Uint8Array) {
-    // Tables are changed later, and `slice` of a Buffer would share memory.
+    // Tables are changed later, so they must be copies. `slice` of a Buffer would share memory; `slice` of a Uint8Array
+    // copies.
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const count = this.#view.getUint16(4);
@@ -105,8 +106,8 @@ function composite(bytes: Uint8Array, view: DataView): GlyphOutline {
 }
 
 /**
- * A TrueType file of these glyphs in their order, and then their components. The first must be glyph 0. A repeated
- * glyph becomes several glyphs, so that a document can give one shape several texts.
+ * Makes a TrueType file of the glyphs in `gids`, in this order and beginning with glyph 0, and then their components. A
+ * repeated glyph is written each time, so that it can have several texts.
  */
 export function subsetTrueType(source: TrueTypeSource, gids: readonly number[]): { bytes: Uint8Array; glyphs: number } {
   const order = [...gids];
@@ -163,7 +164,7 @@ function assemble(source: TrueTypeSource, order: readonly number[], outlines: re
   const maxp = source.table('maxp');
   const maxpView = new DataView(maxp.buffer);
   maxpView.setUint16(4, order.length);
-  // Without hinting, an interpreter needs no storage or function definitions.
+  // The glyphs have no hinting, so an interpreter needs no storage and no function definitions.
   for (const at of [16, 18, 20, 22, 24, 26]) maxpView.setUint16(at, 0);
 
   return sfnt([
@@ -176,7 +177,7 @@ function assemble(source: TrueTypeSource, order: readonly number[], outlines: re
   ]);
 }
 
-/** Writes tables, which must be in alphabetical order, on four-byte boundaries and with check sums. */
+/** Writes the tables on four-byte boundaries and with checksums. `tables` must be in alphabetical order. */
 function sfnt(tables: readonly (readonly [string, Uint8Array])[]): Uint8Array {
   const headerLength = 12 + 16 * tables.length;
   const total = tables.reduce((sum, [, bytes]) => sum + ((bytes.length + 3) & ~3), headerLength);

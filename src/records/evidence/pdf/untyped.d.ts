@@ -1,4 +1,4 @@
-// Types of the functions that we use of three untyped packages.
+// Types for the functions that we use from three untyped packages.
 
 declare module 'fontkit' {
   export type FontGlyph = { id: number; codePoints: number[]; advanceWidth: number };
