@@ -1,11 +1,11 @@
 import type { Clock } from '../platform/time/clock.ts';
 
-/** The contact for vulnerabilities (RFC 9116). */
+/** The URL path of the file that says where to report vulnerabilities (RFC 9116). */
 export const securityTextPath = '/.well-known/security.txt';
 
 const dayMs = 86_400_000;
 
-/** RFC 9116 advises less than a year. */
+/** The file is valid for half a year. RFC 9116 advises less than a year. */
 const validDays = 182;
 
 /** Each response has a new expiry date, so the text never expires while it is served. */

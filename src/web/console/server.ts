@@ -44,7 +44,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, [consoleStyle]);
   void fastify.register(
     async (pages) => {
-      // The handler parses the form once it knows the sender (see Form.read).
+      // Forms arrive unparsed. The handler parses a form after it has checked the sender (see Form.read).
       pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
         done(null, body),
       );
@@ -52,7 +52,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
         done(null, body),
       );
       pages.addHook('onRequest', async (request) => {
-        // The log gets the route's pattern: the token of an invitation is a secret.
+        // The log contains the route's pattern in place of the URL, because the token of an invitation is a secret.
         request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
       });
       pages.addHook('onSend', (request, reply, payload) => smaller(request, reply, payload));
@@ -65,7 +65,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
             .replace(/^\/console/, '')
             .replace(/\{(\w+)\}/g, ':$1'),
           bodyLimit: route.for === 'anyone' ? limits.publicFormBytes : (route.upload ?? limits.formBytes),
-          // A person without access is refused before the body is read.
+          // This hook refuses a person without access before the body is read.
           onRequest: (request, reply) => enter(app, route, request, reply),
           handler: (request, reply) => answer(app, route, request, reply),
         });
@@ -74,7 +74,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
   );
 }
 
-/** Not for pages that another site asked for: the length could betray their content (BREACH). */
+/** Compresses a page, unless another site asked for it: the compressed length could betray the content (BREACH). */
 async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
   if (!isUnprompted(request.headers) || !isPage) return payload;
@@ -85,7 +85,7 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
   return found.bytes;
 }
 
-/** Unknown pages, those of other organisations and those of other roles are the same 404. */
+/** An unknown page, a page of another organisation and a page for other roles are the same 404. */
 const notFound: Answer = {
   status: 404,
   ...messagePage('Page not found', 'Check the address, or go back to the start.'),
@@ -97,7 +97,7 @@ type Refused = { answered: Answer; frame: Frame };
 type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
 const entered = new WeakMap<FastifyRequest, Entered>();
 
-/** Reads the visitor and refuses those without access. */
+/** Reads the session, and refuses a visitor who may not open the page. */
 async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply) {
   const { baseUrl } = app.settings;
   const refuse = (answered: Answer, frame = noFrame) => send(app, reply, answered, frame);
@@ -126,7 +126,7 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
     unprompted: isUnprompted(request.headers),
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
-  // PostgreSQL stores no such character, so nothing can be found by it.
+  // PostgreSQL cannot store the character U+0000, so no record can match.
   if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
     return refuse(notFound);
   const found = admitted(route, visit);
@@ -142,7 +142,7 @@ async function sessionOf(app: App, request: FastifyRequest): Promise<Session | n
 
 async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply) {
   const { visit, ...before } = entered.get(request)!;
-  // The body may take a minute to arrive. The session or the role may have ended by then.
+  // The body may take a minute to arrive, so the session and the role are checked again.
   const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
   const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
   if ('answered' in found) return send(app, reply, found.answered, found.frame);
@@ -151,13 +151,14 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
   try {
     return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
   } catch (error) {
-    // The same bytes as for a page of another organisation.
+    // The response is byte for byte that for a page of another organisation, so that it does not reveal which IDs
+    // exist.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
     throw error;
   }
 }
 
-/** Records that the session and the membership are in use, at most once a minute. */
+/** Records the use of the session and the membership, at most once a minute. */
 async function noteUse(app: App, session: Session, publicId: string | undefined): Promise<void> {
   const isDue = (ms: number | null) => ms === null || app.clock.nowMs() - ms > touchMs;
   const here = session.stage === 'full' ? session.memberships.find((one) => one.public_id === publicId) : undefined;
@@ -170,7 +171,10 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
   });
 }
 
-/** Sends a visitor without access to sign-in, a second factor or a fresh proof, or to the 404. */
+/**
+ * Decides whether the visitor may open the page. Otherwise the visitor must first sign in or prove their identity, or
+ * gets the 404.
+ */
 function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered, 'frame' | 'go'> {
   const { session } = visit;
   if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
@@ -209,7 +213,7 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered
   };
 }
 
-/** Whether the person gave a password or code within the last 10 minutes. */
+/** Whether the person has entered a password or code within the last 10 minutes. */
 export const isProved = (session: Session, nowMs: number): boolean =>
   nowMs - session.proved_at.getTime() < limits.stepUpMs;
 
@@ -220,7 +224,10 @@ const frameOf = (session: Session | null): Frame => ({
   search: null,
 });
 
-/** The page to pass first. It leads back to a page that was opened, but does not send a form again. */
+/**
+ * The URL of the page that the person must pass first, such as sign-in. It leads back to a page, but never sends a form
+ * again.
+ */
 function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {
   const readable = consoleRoutes.some((one) => one.method === 'GET' && addressOf(one) === addressOf(route));
   const text = query.toString();
@@ -253,7 +260,7 @@ type Failure = Error & { statusCode?: number; status?: number; headers?: Record<
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const say = (status: number, title: string, text: string) =>
     send(app, reply, { status, ...messagePage(title, text) }, noFrame);
-  // The record may be deleted between the page and its form.
+  // Another person may delete the record between the page and its form.
   const isGone = error instanceof ApiError && error.code === 'not_found';
   if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
   if (error instanceof DatabaseUnavailable || error instanceof WriteQueueRefusal || error instanceof PasswordsBusy) {
@@ -261,14 +268,14 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
       error instanceof WriteQueueRefusal ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
     app.log.error('console.unavailable', { request_id: request.id, why });
     reply.header('retry-after', '10');
-    // If the connection breaks during a commit, nobody knows whether it was done.
+    // If the connection breaks during a commit, the service cannot know whether the change was made.
     const says =
       error instanceof DatabaseUnavailable && request.method === 'POST'
         ? 'The database could not be reached. Look first whether what you wanted was done.'
         : 'Nothing was changed.';
     return say(503, 'Please try again in a minute', says);
   }
-  // Any deletion may meet a legal hold.
+  // Many pages delete data, so the refusal by a legal hold is handled here for all of them.
   if (error instanceof UnderHold) return say(409, 'A legal hold is in force', error.message);
   const status = error.status ?? error.statusCode ?? 500;
   if (status === 429) {

@@ -4,17 +4,17 @@ import { type Text, beginning } from './markdown.ts';
 
 export type Page = Text & {
   path: string;
-  /** The name in the contents, if it is shorter than the title. */
+  /** The name in the table of contents, if the title is too long for it. */
   name: string;
   group: string;
   listed: boolean;
-  /** The path of its source in the repository. */
+  /** The path of the page's source in the repository. */
   source: string;
 };
 
 export const siteTitle = 'Assessment Results Service';
 
-/** A relative link works on a server and in a folder. */
+/** Links are relative, so that the site works on a server and in a folder. */
 export function relative(from: string, to: string): string {
   return posix.relative(posix.dirname(from), to) || posix.basename(to);
 }

@@ -1,6 +1,6 @@
 import { type Content, html } from '../../platform/html/html.ts';
 
-/** Keywords by family of languages. */
+/** The keywords of each family of languages. */
 const words = {
   script:
     'abstract async await boolean break case catch class const continue default delete do else enum export extends false final finally for foreach from function if implements import in instanceof int interface is let long new null of out private protected public readonly return sealed static string switch this throw throws true try type typeof undefined using var void while with yield',
@@ -23,7 +23,7 @@ const families: Record<string, { comment: string; words: string }> = {
 
 const texts = String.raw`"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${'`'}(?:[^${'`'}\\]|\\.)*${'`'}`;
 
-/** Code in other languages stays as it is. */
+/** Highlights code. Code in a language that is not listed here stays as it is. */
 export function highlight(code: string, language: string): Content {
   const family = families[language];
   if (family === undefined) return code;

@@ -7,13 +7,13 @@ export type Heading = { id: string; depth: number; text: string };
 /** The content of a page, without the frame around it. */
 export type Text = { title: string; body: Markup; headings: Heading[]; about: string };
 
-/** Turns the links of a source into links of the page. */
+/** Turns the URLs of a Markdown source into URLs that work on the page. */
 export type Places = {
   link(href: string): string;
   picture(href: string): { src: string; size: { width: number; height: number } | null };
 };
 
-/** The text without markup. */
+/** Returns the text of Markdown tokens, without their markup. */
 function plain(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>
@@ -22,7 +22,7 @@ function plain(tokens: readonly Token[]): string {
     .join('');
 }
 
-/** Heading IDs as GitHub makes them, so that anchors work in both places. */
+/** Makes the same heading IDs as GitHub, so that anchors work in both places. */
 export function headingIds(): (text: string) => string {
   const seen = new Map<string, number>();
   return (text) => {
@@ -40,7 +40,7 @@ export function codeBlock(text: string, language: string): Markup {
   return html`<pre><code>${highlight(text, language)}</code></pre>`;
 }
 
-/** The start of a text, cut after a sentence if possible. */
+/** Returns the start of a text. The cut follows a sentence if possible. */
 export function beginning(text: string, max: number): string {
   const bare = text.replace(/\s+/g, ' ').trim();
   if (bare.length <= max) return bare;
@@ -50,7 +50,7 @@ export function beginning(text: string, max: number): string {
     : `${bare.slice(0, bare.lastIndexOf(' ', max - 2))} …`;
 }
 
-/** Markup inside the Markdown is shown as text. @param title replaces the first heading */
+/** Renders Markdown as a page. HTML inside the Markdown is shown as text. @param title replaces the first heading */
 export function renderMarkdown(source: string, places: Places, title?: string): Text {
   const ids = headingIds();
   const headings: Heading[] = [];
@@ -71,7 +71,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}${self}</h${depth}>\n`;
       },
       paragraph({ tokens }: Tokens.Paragraph) {
-        // A short paragraph, such as a date, does not describe the page.
+        // The description of the page is its first paragraph. Short ones, such as a date, are skipped.
         if (about === null && plain(tokens).length > 40) about = plain(tokens);
         const [only] = tokens;
         if (tokens.length === 1 && only!.type === 'image') return this.parser.parseInline(tokens);
@@ -80,7 +80,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
       code: ({ text, lang }: Tokens.Code) => `${codeBlock(text, (lang ?? '').split(' ')[0]!).text}\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text.replace(/<!--[^]*?-->/g, '').trim()),
       link({ href, tokens }: Tokens.Link) {
-        // Email addresses in a text are examples.
+        // Email addresses in the documentation are only examples, so they are no links.
         if (href.startsWith('mailto:')) return this.parser.parseInline(tokens);
         return `<a href="${escapeHtml(places.link(href))}">${this.parser.parseInline(tokens)}</a>`;
       },
@@ -91,7 +91,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></div>\n`;
       },
       table(token: Tokens.Table) {
-        // Empty head cells are ordinary cells.
+        // An empty head cell becomes an ordinary cell, because it heads no column or row.
         const cell = ({ text, tokens }: Tokens.TableCell, tag: 'th' | 'td') => {
           const used = text === '' ? 'td' : tag;
           return `<${used}>${this.parser.parseInline(tokens)}</${used}>`;

@@ -8,10 +8,10 @@ import { noneMatch } from '../../feed/etag.ts';
 import { once } from '../../platform/time/once.ts';
 import { makeSite } from './site.ts';
 
-/** A page loads its own style sheet, script and pictures, and nothing else. */
+/** The policy lets a page load only style sheets, scripts and pictures of the service. */
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** A drawing has its style sheet inside. */
+/** The policy of SVG drawings, which contain their style sheet. */
 const drawingPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
 type Served = { type: string; body: Buffer; etag: string; zipped: () => Promise<Buffer> };
@@ -30,8 +30,8 @@ async function serve(app: App): Promise<Map<string, Served>> {
 }
 
 export function registerSite(app: App, fastify: FastifyInstance): void {
-  // Pages are made at the first request: before the service listens its origin is not known, and a start should not
-  // wait for them.
+  // Pages are made at the first request: the service learns its origin when it listens, and a start should not wait for
+  // pages.
   const made = once(() => serve(app));
   const send = async (request: FastifyRequest, reply: FastifyReply) => {
     const { '*': path } = request.params as { '*': string };

@@ -49,7 +49,7 @@ function operations(document: OpenApiDocument): Listed[] {
   );
 }
 
-/** The curl command of an operation. An ID in the path is a variable on its first line. */
+/** Makes an operation's curl command. If the path contains an ID, the first line sets it as a variable. */
 function curl(document: OpenApiDocument, { method, path, operation }: Listed): string {
   const base = document.servers[0]!.url;
   const parameter = parametersOf(document, operation).find((one) => one.in === 'path');
@@ -105,7 +105,7 @@ function refusal(status: string, code: string, example: unknown): Markup {
   return html`<dt>${status} <a href="errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
 }
 
-/** Codes of this operation have their messages. Codes of every endpoint are links. */
+/** Lists the errors of an operation. Codes that every endpoint returns are links without a message. */
 function refusals(document: OpenApiDocument, operation: OpenApiOperation): Content {
   const own: Content[] = [];
   const everywhere: Content[] = [];
@@ -169,7 +169,7 @@ ${bodyPart(document, operation.requestBody!.content['application/json']!)}
 </section>`;
 }
 
-/** For the contents of the page. */
+/** The headings for the page's table of contents. */
 function headingsOf(document: OpenApiDocument): Heading[] {
   const all = operations(document);
   const part = (id: string, text: string): Heading => ({ id, depth: 3, text });
@@ -190,7 +190,7 @@ function headingsOf(document: OpenApiDocument): Heading[] {
   ];
 }
 
-/** The API reference without a script. */
+/** Renders the API reference as a page that needs no script. */
 export function referenceText(document: OpenApiDocument): Text {
   const all = operations(document);
   const { components } = document;
@@ -223,7 +223,7 @@ ${Object.entries(components.schemas).map(([name, schema]) => html`<section aria-
   return { title: 'API reference', body, headings: headingsOf(document), about: '' };
 }
 
-/** Schemas of the OpenAPI document as text: types in words, and fields as lists that fit a phone. */
+/** The functions below show schemas of the OpenAPI document: types as words, and fields as lists that fit a phone. */
 
 function value(one: unknown): Content {
   return html`<code>${typeof one === 'string' ? one : JSON.stringify(one)}</code>`;
@@ -269,14 +269,14 @@ export function typeOf(schema: Schema): Content {
   return html`${[first, ...types.slice(1)].join(' or ')}${limitsOf(schema)}${typeof schema.pattern === 'string' ? html`, matching <code>${schema.pattern}</code>` : null}${byDefault}`;
 }
 
-/** The object whose fields are shown: the schema, or the items of its list. */
+/** The object whose fields are shown: the schema itself or, for a list, the schema of its items. */
 function nested(schema: Schema): Schema | null {
   const items = schema.items as Schema | undefined;
   if (schema.properties !== undefined) return schema;
   return items?.properties === undefined ? null : items;
 }
 
-/** Fields of nested objects are indented, and alternatives are listed one after the other. */
+/** Lists the fields of a schema. Fields of nested objects are indented. Alternatives follow one after the other. */
 export function fields(schema: Schema): Content {
   const alternatives = (schema.anyOf as Schema[] | undefined) ?? [];
   if (alternatives.some((one) => one.properties !== undefined))

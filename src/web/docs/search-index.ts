@@ -2,7 +2,7 @@ import { unescapeHtml } from '../../platform/html/html.ts';
 import type { Page } from './frame.ts';
 import { beginning } from './markdown.ts';
 
-/** Words that narrow no search. */
+/** Words that almost every section contains, so they do not narrow a search. */
 const stopWords = new Set(
   'a an and are as at be but by can does for from had has have if in into is it its no not of on one or so than that the their them then there these they this to was were what when where which who will with you your'.split(
     ' ',
@@ -17,7 +17,9 @@ function textOf(markup: string): string {
   return unescapeHtml(bare).replace(/\s+/g, ' ').trim();
 }
 
-/** Names such as invalid_since also count by their parts. IDs and hashes are left out. */
+/**
+ * The words to find a text by. Names such as invalid_since are also found by their parts. IDs and hashes are left out.
+ */
 export function wordsOf(text: string): Set<string> {
   const found = new Set<string>();
   for (const whole of text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []) {
@@ -31,12 +33,15 @@ export function wordsOf(text: string): Set<string> {
   return found;
 }
 
-/** Rising numbers as distances in base 36, which is shorter. */
+/** Writes rising numbers as distances in base 36, which makes the file shorter. */
 function distances(numbers: readonly number[]): string {
   return numbers.map((number, i) => (number - (numbers[i - 1] ?? 0)).toString(36)).join(' ');
 }
 
-/** A script, so that a page in a folder can load it too: pages, sections, and the sections of every word. */
+/**
+ * Returns the index as a script, which pages in a folder can load too. It lists pages, sections, and the sections of
+ * each word.
+ */
 export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string][] = [];
   const holders = new Map<string, number[]>();

@@ -1,5 +1,5 @@
-// The search, and buttons that copy code. Nothing is asked of a server: the index is a script beside this one, loaded
-// when somebody first looks for something.
+// The search, and buttons that copy code. The search needs no server: its index is a script, which loads at the first
+// search.
 (function () {
   var root = document.documentElement.dataset.root;
   var form = document.querySelector('form[role=search]');
@@ -32,7 +32,7 @@
     return (text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []).filter(function (word) { return word.length > 1; });
   }
 
-  // Whether one letter more, less or other makes the one word into the other.
+  // Whether one added, missing, changed or swapped letter turns one word into the other.
   function isNear(a, b) {
     if (a === b || Math.abs(a.length - b.length) > 1 || a.length < 4) return a === b;
     var i = 0;
@@ -41,7 +41,7 @@
     return a.length > b.length ? a.slice(i + 1) === b.slice(i) : a.slice(i) === b.slice(i + 1);
   }
 
-  // Sections that hold a word, each with how well; words that begin like it count less.
+  // The sections that contain a word, each with a weight. Words that only begin with the searched word weigh less.
   function holders(word, matches) {
     var found = new Map();
     var single = word.length > 3 && word.endsWith('s') ? word.slice(0, -1) : word;
@@ -53,7 +53,7 @@
   }
 
   function find(text) {
-    // "The" narrows nothing, though "themselves" begins like it; alone it may be what a longer word begins with.
+    // Words such as "the" are ignored, unless the text has no other word: then they may begin a longer word.
     var all = split(text);
     var telling = all.filter(function (word) { return index.stopWords.indexOf(word) < 0; });
     var words = telling.length ? telling : all;
@@ -81,11 +81,12 @@
         else if (own.some(function (one) { return one.startsWith(single); })) score += 4 / Math.sqrt(own.length);
         if (split(page[1]).some(function (one) { return one.startsWith(single); })) score += 2;
       });
-      // An error's own section says how to mend it, and comes before where the reference names the code.
+      // The section of an error code explains how to fix it, so it comes before the reference, which only names the
+      // code.
       if (heading === whole) score += section[1] === whole ? 21 : 20;
-      // Many sections hold the name of a field or a parameter; the reference says what it is.
+      // Many sections contain the name of a field or parameter. The reference explains it, so it ranks higher.
       if (page[2] === 'Reference') score += 1;
-      // Why something was decided is seldom what somebody looks for first.
+      // Readers seldom look for decisions and sources first, so they rank lower.
       if (page[2] === 'Decisions' || page[2] === 'Sources') score /= 2;
       hits.push({ at: at, score: score });
     });
@@ -144,7 +145,7 @@
       field.focus();
       field.select();
     } else if (inside && event.key === 'Escape' && !panel.hidden) {
-      // The first Escape closes what was found; a second one empties the field, as browsers do.
+      // The first Escape closes the list of results. A second Escape empties the field, as browsers do.
       event.preventDefault();
       panel.hidden = true;
       field.focus();
@@ -153,7 +154,7 @@
       move(event.key === 'ArrowDown' ? 1 : -1);
     }
   });
-  // A result on this very page is gone to without the page being loaded anew.
+  // A link to a section of this page does not load a page, so the list must close here.
   list.addEventListener('click', function (event) {
     if (event.target.closest('a')) panel.hidden = true;
   });

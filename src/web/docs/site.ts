@@ -10,13 +10,13 @@ import { type Places, type Text, codeBlock, headingIds, renderMarkdown } from '.
 import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
 
-/** Makes the documentation. The files are the same on a server and in a folder. */
+/** This module makes the documentation. The files work on a server and in a folder. */
 
 export type SiteFile = { type: string; body: string | Buffer };
 
 export type Site = {
   files: Map<string, SiteFile>;
-  /** Broken links of the sources. */
+  /** Messages about broken links in the sources. */
   faults: string[];
 };
 
@@ -26,17 +26,17 @@ type Entry = {
   source: string;
   path: string;
   name: string;
-  /** Replaces the first heading of the source. */
+  /** The title in place of the source's first heading. */
   title?: string;
   about?: string;
 };
 
-/** The pages in their order. Other files in docs come after them. */
+/** The groups of pages in the order of the contents. Other files in docs follow. */
 const groups: Record<string, Entry[]> = contents;
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** Sorted paths from the root of the repository. */
+/** The paths of all files under a folder, sorted and relative to the root of the repository. */
 function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile() && !/node_modules/.test(one.parentPath))
@@ -83,16 +83,16 @@ const types: Record<string, string> = {
 
 const typeOf = (path: string) => types[extname(path)] ?? 'text/plain; charset=utf-8';
 
-/** With a size, the page does not jump when the picture loads. */
+/** The size of a drawing. With a size, the page does not jump when the picture loads. */
 function sizeOf(path: string): { width: number; height: number } | null {
   const box = path.endsWith('.svg') ? /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(path)) : null;
   return box === null ? null : { width: Number(box[1]), height: Number(box[2]) };
 }
 
-/** Resolves links between pages, sources of examples and other files. */
+/** Resolves links from a page to other pages, to source files of examples, and to other files. */
 class Linker {
   readonly faults: string[] = [];
-  /** Files that pages link to, which the site copies. */
+  /** Files that pages link to. The site contains copies of these files. */
   readonly taken = new Set<string>();
   readonly #pages: Map<string, string>;
 
@@ -135,7 +135,7 @@ class Linker {
 }
 
 const sectionId = (file: string) => headingIds()(file);
-/** The folder docs is the root of the site. */
+/** The path of a file on the site, whose root is the folder docs. */
 const filePath = (source: string) => source.replace(/^docs\//, '');
 
 function exampleText(folder: string, places: Places): Text {
@@ -168,7 +168,7 @@ ${[...listed].map(
   return { title: siteTitle, body, headings, about };
 }
 
-/** @param origin of the service in the reference */
+/** @param origin the origin of the service, for the examples in the reference */
 export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
   const document = await makeOpenApi(origin, rateLimit);
   const all = entries();
@@ -196,7 +196,7 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
   const put = (path: string, body: string | Buffer) => files.set(path, { type: typeOf(path), body });
   for (const page of pages) {
     put(page.path, frame(pages, page));
-    // Other requests run between two pages.
+    // Making all pages takes long, so other requests run between two pages.
     await setImmediate();
   }
   put('style.css', tokens + read('src/web/docs/style.css'));

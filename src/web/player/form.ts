@@ -4,7 +4,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { readFields } from '../../api/http/form-fields.ts';
 import { limits } from '../../platform/config/limits.ts';
 
-/** Only the holder of a link may send a large form. The handler parses it. */
+/** Accepts forms, and large ones only under a valid link. The handler parses the form. */
 export function takeForms(pages: FastifyInstance, isLink: (token: string) => boolean): void {
   pages.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -17,10 +17,10 @@ export function takeForms(pages: FastifyInstance, isLink: (token: string) => boo
   );
 }
 
-/** A name that is sent twice keeps its last value, except in `answer`. */
+/** The fields of a form. If a field is sent twice, only `answer` keeps both values. */
 export type Sent = { get(name: string): string; answer: Answer };
 
-/** Other names belong to the question. */
+/** The fields of the page itself. All other fields are part of the answer. */
 const ours = new Set(['sitting', 'position', 'do', 'subject']);
 
 export function readForm(body: unknown): Sent {

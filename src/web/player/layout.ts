@@ -5,7 +5,7 @@ import { scriptAsset, styleAsset } from '../../platform/html/assets.ts';
 import { type Content, type Markup, html } from '../../platform/html/html.ts';
 import { spokenText } from './spoken.ts';
 
-/** Pages load the style sheet and the scripts of the service itself, and nothing else. */
+/** The policy lets pages load only style sheets, scripts and pictures of the service. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
@@ -15,21 +15,21 @@ export const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** Keeps names that are written from right to left apart from the text around them. */
+/** Isolates a name, so that right-to-left letters do not reorder the text around it. */
 export const named = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
 const serviceName = 'Skills assessment';
 
 export type Page = {
   title: string;
-  /** At the right of the top bar. */
+  /** Shown on the right of the top bar. */
   subject?: string;
   main: Content;
-  /** The text to read aloud: the default is `main`; null if hearing it would give the answer away. */
+  /** The text to read aloud; the default is `main`. Null if hearing the text would reveal the answer. */
   spoken?: Content | null;
 };
 
-/** @param help null if the link is unknown */
+/** @param help whom to ask for help; null if the link is unknown */
 export function documentOf(page: Page, help: Help | null = null): string {
   const title = [page.title, ...(page.subject === undefined ? [] : [page.subject]), serviceName].join(' – ');
   const spoken = page.spoken === null ? null : spokenText(html`${page.spoken ?? page.main}`);
@@ -52,14 +52,14 @@ export function errorPage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: html`<h1>${title}</h1>${paragraphs.map((paragraph) => html`<p>${paragraph}</p>`)}` };
 }
 
-/** Takes the focus, and links to the field with the fault. */
+/** A summary of the error. It takes the focus, and links to the field with the fault. */
 export function errorSummary(title: string, target: string, message: string): Markup {
   return html`<div class="error" role="alert" tabindex="-1" autofocus><h2>${title}</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`;
 }
 
 export type Help = { organisation: string; contact: string | null };
 
-/** A new contact is shown within this time. */
+/** If the contact changes, pages show the new one within this time. */
 const keptMs = 60_000;
 
 const kept = new WeakMap<App, LRUCache<number, Help & { atMs: number }>>();
@@ -70,7 +70,7 @@ function keptOf(app: App): LRUCache<number, Help & { atMs: number }> {
   return found;
 }
 
-/** Every page shows the contact, so it is cached for a minute. */
+/** The contact for help. Every page shows it, so it is cached for a minute. */
 export async function helpOf(app: App, organisationId: number): Promise<Help> {
   const known = keptOf(app).get(organisationId);
   const nowMs = app.clock.nowMs();
@@ -81,7 +81,7 @@ export async function helpOf(app: App, organisationId: number): Promise<Help> {
   return read;
 }
 
-/** Without a query, for pages that say that the database cannot be reached. */
+/** The cached contact, without a query, because the database may be down. */
 export function knownHelp(app: App, organisationId: number): Help | null {
   return keptOf(app).get(organisationId) ?? null;
 }

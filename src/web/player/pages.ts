@@ -15,7 +15,7 @@ export type Names = { learner: string; organisation: string };
 const limitOf = (link: Link, subject: Subject): number =>
   timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
 
-/** A form in an old tab must not begin another subject. */
+/** The form names its subject, so that a form in an old tab cannot start another subject. */
 const subjectOf = (subject: Subject): Markup => html`<input type="hidden" name="subject" value="${subject}">`;
 
 export function startForm(base: string, subject: Subject): Markup {
@@ -26,7 +26,7 @@ function starting(base: string, subject: Subject): Markup {
   return html`${startForm(base, subject)}<p class="try"><a class="button second" href="${base}/practice">Try a practice question</a></p>`;
 }
 
-/** The button Start has to be on the first screen of a small phone. Details come after it. */
+/** The button "Start" must be visible on a small phone without scrolling, so the details come after it. */
 export function welcomePage(base: string, link: Link, names: Names): Page {
   const { extra_time_pct, expires_at } = link.invitation;
   const many = link.subjects.length > 1;
@@ -52,7 +52,7 @@ ${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_
   };
 }
 
-/** A supervisor releases the code when the learner may begin. */
+/** Asks for the start code, which a supervisor gives the learner when it is time to start. */
 export function startCodePage(base: string, link: Link, wrong: boolean): Page {
   const subject = link.next!;
   const title = 'Start code';
@@ -138,7 +138,7 @@ ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts
   };
 }
 
-/** A page to keep: it prints well, and its URL shows the result for a year. */
+/** The page that the learner keeps: it prints well, and its URL shows the result for a year. */
 export function resultPage(last: Closing, names: Names, untilMs: number, asked: Asked): Page {
   const { again } = asked;
   const text = html`${closingText(last, names)}

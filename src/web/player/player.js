@@ -8,7 +8,8 @@
   let store = {}
   let busy, away, told
   try { store = sessionStorage } catch (e) {}
-  // A reply that leads on was taken, and its address shows what comes next; a page in reply is shown by sending natively.
+  // A redirect means that the form was taken, so its URL is loaded. Otherwise the browser submits again and shows the
+  // reply.
   let send = (sent) => {
     let over = new AbortController()
     let wait = setTimeout(tell, 700, away ? 'away' : 'wait')
@@ -29,7 +30,7 @@
   d.onclick = (e) => {
     let { name, value, form: own, href } = e.target
     if (name == 'do') own.elements.act.value = value
-    // With a key held, or by another button, a link opens elsewhere, and this page stays.
+    // With another button or a key held, a link opens in another tab, so this page says nothing.
     if (href && !e.target.hash && !(e.button || e.ctrlKey || e.metaKey || e.shiftKey)) setTimeout(tell, 700, 'wait')
   }
   d.onsubmit = (e) => {
@@ -43,7 +44,7 @@
     print.onclick = () => window.print()
   }
   let pen = d.createElement('canvas').getContext('2d')
-  // What doesn't fit: columns of a table, and the words of a choice in its menu.
+  // Shows hints for columns that do not fit, and the full text of a choice that is wider than its menu.
   let fit = () => {
     d.querySelectorAll('.wider').forEach((hint) => {
       let { scrollWidth, clientWidth } = hint.nextElementSibling

@@ -1,4 +1,4 @@
-// Shows the button where the browser can speak. It reads the page, and stops reading.
+// If the browser can speak, this script shows a button that starts and stops reading the page aloud.
 (function (d) {
   let button = d.getElementById('read')
   let voice = window.speechSynthesis
@@ -13,7 +13,8 @@
     voice.cancel()
     if (reading) return show()
     show(1)
-    // One utterance a line: browsers break long ones off. They are held here, or their ends are never heard of.
+    // Each line is an utterance, because browsers break off long ones. `lines` keeps them in memory, or `onend` may
+    // never fire.
     lines = button.dataset.text.split('\n').map((line) => {
       let words = new SpeechSynthesisUtterance(line)
       words.lang = 'en-GB'

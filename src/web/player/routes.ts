@@ -53,7 +53,7 @@ import { practicePage, practised } from './question/practice.ts';
 import { questionPage, skipPage } from './question/question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
 
-/** A page, or a redirect (303, so that reloading sends no form again). */
+/** A page or a redirect. Redirects have status 303, so that reloading the next page does not send the form again. */
 type Answered = { status?: number; page: Page } | { to: string };
 
 const says = (status: number, title: string, ...paragraphs: string[]): Answered => ({
@@ -68,13 +68,16 @@ const unknownLink = says(
   'If it still does not work, ask your provider for a new one.',
 );
 
-/** @property refused the start code was wrong */
+/** @property refused true if the start code was wrong */
 type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
 
 type Handle = (token: string, request: FastifyRequest) => Promise<Answered>;
 type On = (method: 'GET' | 'POST', path: string, handler: Handle) => void;
 
-/** Pages under a link. @param organisationOf null if the token is not valid */
+/**
+ * Registers the pages under a link.
+ * @param organisationOf the organisation of a token; null if the token is not valid
+ */
 function linkPages(
   app: App,
   fastify: FastifyInstance,
@@ -85,7 +88,7 @@ function linkPages(
   const pages = async (scope: FastifyInstance) => {
     takeForms(scope, (token) => organisationOf(token) !== null);
     scope.addHook('onRequest', async (request) => {
-      // The log gets the route's pattern: the token is a secret.
+      // The log contains the route's pattern in place of the URL, because the token is a secret.
       request.action = `${request.method} ${(request.routeOptions.url ?? prefix).replace(':token', '{link}')}`;
     });
     scope.setErrorHandler((error: Failure, request, reply) => {
@@ -123,7 +126,7 @@ const warmUpAfterMs = 2000;
 
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, Object.values(assets));
-  // The item bank takes half a second of CPU to load. It loads soon after the start, so that no learner waits.
+  // Loading the item bank takes half a second of CPU. It is loaded soon after the start, so that no learner waits.
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {
     warmUp = setTimeout(() => {
@@ -141,13 +144,14 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       onLink(method, path, async (token, request) => {
         const link = await openLink(app, token);
         if (link === null) return deadLink(app, token);
-        // The script sends HEAD while the page is open, even if the learner is away.
+        // The script sends HEAD while the page is open, even if the learner is away, so HEAD does not count as
+        // activity.
         if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
         const refused = request.url.endsWith('?refused');
         return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
       });
     on('GET', '', home);
-    // Email programs add a slash, and browsers send GET to the URL of a form when they restore a tab.
+    // Email programs add a slash to a link. Browsers send GET to the URL of a form when they restore a tab.
     for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
     on('GET', '/start', beforeStart);
     on('POST', '/start', begin);
@@ -206,7 +210,7 @@ async function result(app: App, token: string, again: Asked['again'] = null): Pr
   return again === null ? { page } : { status: 422, page };
 }
 
-/** The page shows what came of it, so asking twice changes nothing. */
+/** Asks for a human review. Asking twice changes nothing. */
 async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
   const sitting = await openResultLink(app, token);
   if (sitting === null || sitting === 'expired') return result(app, token);
@@ -226,7 +230,7 @@ async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
   return { to: `/result/${token}` };
 }
 
-/** The state of the sitting decides the page. Other pages redirect here when they do not fit the state. */
+/** Shows the page that fits the state of the sitting. Pages that do not fit the state redirect here. */
 async function home({ app, base, link }: Visit): Promise<Answered> {
   const { open } = link;
   if (open !== null) {
@@ -257,17 +261,20 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
 const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
   `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
 
-/** The script sends GET to the URL of the form later, so the form with a code has the URL of its error page. */
+/**
+ * Starts a sitting. The script reloads the URL of the form, so the form with a code is sent to the URL that shows its
+ * error.
+ */
 async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
   const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
-  // A form without a subject is accepted.
+  // Forms without a subject are accepted. A form for another subject, from an old tab, is not.
   if (!['', link.next].includes(sent.get('subject'))) return { to: base };
   const under = await startSitting(app, link, code);
   if (under === null) return { to: `${base}/start${code !== '' || refused ? '?refused' : ''}` };
   return { to: addressUnder(app, link, under) };
 }
 
-/** Redirects to a sitting that began under another link, or asks for the start code. */
+/** Redirects to a sitting that began under another link; otherwise asks for the start code if one is needed. */
 async function beforeStart({ app, base, link, refused }: Visit): Promise<Answered> {
   const under = await begunElsewhere(app, link);
   if (under !== null) return { to: addressUnder(app, link, under) };
@@ -292,7 +299,7 @@ async function question({ app, base, link: { open } }: Visit): Promise<Answered>
 
 async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answered> {
   const position = Number(sent.get('position'));
-  // A form of another sitting in an old tab must not answer this one.
+  // A form in an old tab, from another sitting, must not answer this question.
   if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
   const given = { position, answer: sent.answer };
   switch (sent.get('do')) {
@@ -349,7 +356,7 @@ async function namesOf(app: App, whose: { organisation_id: number; learner_id: s
   return { learner: learner?.full_name ?? '', organisation: organisation.name };
 }
 
-/** Includes amendments. */
+/** Describes how the sitting ended. The result includes later amendments. */
 async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   const subject: Subject = sitting.subject;
   if (sitting.assessment_id === null) return { kind: 'void', subject };

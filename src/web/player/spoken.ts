@@ -5,7 +5,7 @@ type Node = { tag: string; attributes: Record<string, string>; children: (Node |
 
 const empty = new Set(['br', 'hr', 'img', 'input', 'link', 'meta', 'line', 'rect', 'circle', 'path', 'polyline']);
 
-/** Our own markup is always well formed. */
+/** Parses our own markup, which is always well formed. */
 function parsed(text: string): Node {
   const root: Node = { tag: '', attributes: {}, children: [] };
   const open = [root];
@@ -40,7 +40,7 @@ const tidy = (text: string): string =>
 
 const chosenNext = 'Chosen: ';
 
-/** The words of a page in reading order, one sentence a line. They come from the markup, so nothing is left out. */
+/** The text of a page in reading order, one sentence a line. It is made from the markup, so no text is left out. */
 export function spokenText(content: Markup): string {
   const lines: string[] = [];
   let line = '';
@@ -52,7 +52,7 @@ export function spokenText(content: Markup): string {
   };
   const inside = (node: Node) => node.children.forEach(speak);
   const separately = (node: Node) => {
-    // "Chosen" belongs to the label that follows.
+    // The word "Chosen" is read in one sentence with the label that follows.
     if (line !== chosenNext) flush();
     inside(node);
     flush();
@@ -87,12 +87,12 @@ export function spokenText(content: Markup): string {
     const classes = (attributes.class ?? '').split(' ');
     if (classes.includes('cell')) line += ', ';
     if (classes.includes('ordering')) return inOrder(node);
-    // A place in a text is a label within a sentence.
+    // A place of a hotspot text is a label inside a sentence, so it does not end the sentence.
     if (!blocks.has(tag) || classes.includes('place')) return inside(node);
     separately(node);
   }
 
-  /** Reads the parts to order, without the numbers to choose from. */
+  /** Reads the parts that the learner puts in order, without the numbers in their menus. */
   function inOrder(node: Node): void {
     for (const child of node.children) {
       if (typeof child === 'string' || child.tag === 'select' || child.attributes.class === 'hint') continue;
@@ -103,7 +103,7 @@ export function spokenText(content: Markup): string {
 
   function speakInput({ type, value = '', ...attributes }: Node['attributes']): void {
     if (type === 'hidden') return;
-    // The label that follows says what is chosen.
+    // For a chosen option, "Chosen" is read before the label that follows.
     if (type === 'radio' || type === 'checkbox') {
       flush();
       line = Object.hasOwn(attributes, 'checked') ? chosenNext : '';
@@ -116,7 +116,7 @@ export function spokenText(content: Markup): string {
     const names = options.map((option) => option.children.join(''));
     const chosen = options.findIndex(({ attributes }) => Object.hasOwn(attributes, 'selected'));
     if (chosen >= 0) lines.push(chosenNext + names[chosen]);
-    // The same choices are not read twice in a row.
+    // Menus in a row often have the same choices, which are read only once.
     const all = names.join(', ');
     if (all !== choices) lines.push(`You can choose: ${all}`);
     choices = all;

@@ -27,7 +27,7 @@ const londonDay = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 });
 
-/** `Sunday 22 November at 09:45`, in the time of the United Kingdom. */
+/** Returns, for example, `Sunday 22 November at 09:45` in UK time. */
 export function momentInLondon(ms: number): string {
   const part = Object.fromEntries(london.formatToParts(ms).map(({ type, value }) => [type, value]));
   return `${part.weekday} ${part.day} ${part.month} at ${part.hour}:${part.minute}`;
@@ -37,15 +37,15 @@ export function dayInLondon(ms: number): string {
   return londonDay.format(ms);
 }
 
-/** Whether a reviewer has set another level than the sitting ended with. */
+/** Whether a reviewer has set a level other than the one from the sitting. */
 export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
   const { working_level, rqf_level } = content;
   return rqf_level !== published.rqf_level || (working_level !== null && working_level !== published.working_level);
 }
 
-/** @param byPerson a reviewer set the level, so the probabilities say nothing about it */
+/** @param byPerson true if a reviewer set the level, so that the probabilities do not describe it */
 export function resultWords(content: ResultContent, byPerson = false): { level: string; sentences: string[] } {
-  // An amendment may have removed the finer level or the next step.
+  // An amendment may have removed the working level or the next step.
   const level = content.working_level ?? content.rqf_level ?? 'Not placed';
   const sentences =
     content.rqf_level === null
@@ -68,7 +68,7 @@ export function resultWords(content: ResultContent, byPerson = false): { level: 
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
 }
 
-/** "Of 100 people" is easier to understand than a probability. */
+/** Says the probabilities as "of 100 people", which is easier to understand. */
 function likelyWords({ level_probabilities: probabilities }: ResultContent): string | null {
   const likely = Object.entries(probabilities ?? {})
     .map(([level, p]) => ({ level, of100: Math.round(100 * p) }))

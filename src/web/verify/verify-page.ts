@@ -48,7 +48,7 @@ function verdictPart(sha256: string, vouching: Vouching): Content {
 <dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>${vouching.edition}, made on ${day(vouching.made_at!)}</dd>`}${vouching.withdrawn_at === null ? '' : html`<dt>Withdrawn</dt><dd>${day(vouching.withdrawn_at)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
 }
 
-/** @param title the verdict or the error, for the document's title */
+/** @param title the verdict or the error, for the title of the document; empty before a check */
 function page(title: string, verdict: Content, given: string, fault: string | null): string {
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title === '' ? '' : `${title} – `}Check an evidence file</title><style>${new Markup(style)}</style></head>
@@ -73,7 +73,7 @@ ${fault === null ? '' : html`<p class="fault" id="fault">${fault}</p>`}
 </main><script>${new Markup(script)}</script></body></html>`.text;
 }
 
-/** Accepts a hash alone, with spaces, or in the output of a program. */
+/** Finds the hash in the text: alone, with spaces, or in the output of a program. */
 function readHash(given: string): string | null {
   const alone = given.replace(/\s/g, '').toLowerCase();
   if (isSha256(alone)) return alone;

@@ -1,4 +1,4 @@
-// The browser computes the hash, so the file is never sent. A file can also be dropped anywhere on the page.
+// This script computes the hash, so the file is never sent. A file can also be dropped anywhere on the page.
 (function(){
 var choose=document.getElementById('choose'),input=document.getElementById('file'),state=document.getElementById('state');
 if(!window.crypto||!crypto.subtle||!window.File||!File.prototype.arrayBuffer){

@@ -8,10 +8,10 @@ import { type Answer, type ConsoleRoute, type Visit, get, statusOf } from '../ki
 import { auditReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 
-/** The list of who opened a learner's pages, and the rows behind it. */
+/** A page lists the people who opened a learner's pages. This module also records each opened page. */
 export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 
-/** The records that URL parameters name. */
+/** The kind of record that each URL parameter names. */
 const named = [
   ['assessment_id', 'result'],
   ['invitation_id', 'invitation'],
@@ -19,7 +19,10 @@ const named = [
   ['other_id', 'learner'],
 ] as const;
 
-/** Records a page or file about one learner, also a form with faults, just before it is sent. */
+/**
+ * Records in the access log that a page or file about one learner is sent. A form that is shown again with faults
+ * counts too.
+ */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;
@@ -29,7 +32,7 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
     noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
   if (answered.about !== undefined) note(answered.about.of, answered.about.id);
   for (const [parameter, of] of named) {
-    // The page that traces a result has its ID in the query.
+    // The page that traces a result has the result's ID in the query, not in the path.
     const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
     if (id !== undefined && id !== null && isUuid(id)) note(of, id);
   }

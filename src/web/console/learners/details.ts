@@ -37,7 +37,7 @@ export const learnerDetailRoutes: ConsoleRoute[] = [
   ),
 ];
 
-/** An erased learner has neither name nor email address. */
+/** An erased learner has neither name nor email address, so pages that change them are a 404. */
 async function presentOf(visit: Visit): Promise<LearnerHead> {
   const head = await headOf(visit);
   if (head.full_name === '') throw new NoSuchPage();
@@ -112,7 +112,7 @@ async function rename(visit: Visit): Promise<Answer> {
     );
     return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
   } catch (error) {
-    // The reference was changed to this name while the person confirmed.
+    // Another person changed the reference to this name while the confirmation was open.
     if (!(error instanceof NameRefused)) throw error;
     return namePage(visit, head, fullName, { full_name: isReference });
   }
@@ -195,7 +195,7 @@ const learnerOf = (visit: Visit): Promise<LearnerName> =>
     findNamedLearner(tx, organisationId, { learnerId }),
   );
 
-/** @returns what is wrong with an optional reason */
+/** @returns the fault of an optional reason; null if the reason is valid or empty */
 function optionalReasonFault(reason: string): string | null {
   if (reason === '') return null;
   if (!isPlainText(reason, limits.reasonChars))
@@ -234,7 +234,7 @@ async function giveReference(visit: Visit): Promise<Answer> {
   const [ref, reason] = [sent.text('reference'), sent.text('reason')];
   const why = optionalReasonFault(reason);
   if (why !== null) return referencePage(visit, one, { reason: why });
-  // A malformed reference may be a name, so the page does not show it again.
+  // A malformed reference may be a name by mistake, so the page does not show it again.
   if (!isOpaqueRef(ref)) return referencePage(visit, one, { reference: `Enter ${learnerRefExpected}.` });
   try {
     await change(
@@ -347,7 +347,7 @@ async function merge(visit: Visit): Promise<Answer> {
     await change((work) => mergeLearners(work, organisationId, pair, by).then(() => pair.into));
   } catch (error) {
     if (!(error instanceof MergeRefused)) throw error;
-    // The page is read again, and shows the reason of the refusal.
+    // The page loads both learners again, and shows why the merge is refused.
     return { ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 } as Answer;
   }
   return { to: `${base}/matching?did=merged` };

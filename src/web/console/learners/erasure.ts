@@ -19,7 +19,7 @@ export const erasureRoutes: ConsoleRoute[] = [
   ...formRoutes('/learners/{learner_id}/export', managers, showExport, sendExport, { proof: true }),
 ];
 
-/** Learners of other organisations and erased ones are the same 404 as unknown ones. */
+/** A learner of another organisation or an erased learner is the same 404 as an unknown learner. */
 export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
   findOr404(visit, 'learner_id', (tx, organisationId, id) =>
     previewErasure(tx, organisationId, id, new Date(visit.app.clock.nowMs())),
@@ -54,7 +54,7 @@ async function erase(visit: Visit): Promise<Answer> {
   const id = params.learner_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   await change((work) => eraseLearner(work, organisationId, id, { actor: userId }), id);
-  // A form that is sent twice also leads to the page of the erasure.
+  // A form that is sent twice finds the erasure of the first time, and leads to its page too.
   if ((await findErasure(visit.app.db, organisationId, id)) === undefined) throw new NoSuchPage();
   return { to: `${base}/learners/${id}/erased` };
 }
@@ -78,7 +78,10 @@ async function erased(visit: Visit): Promise<Answer> {
   };
 }
 
-/** A subject access request (UK GDPR, articles 15 and 20): everything held about a learner in one file. */
+/**
+ * Offers everything stored about a learner in one file, to answer a subject access request (UK GDPR, articles 15 and
+ * 20).
+ */
 async function showExport(visit: Visit): Promise<Answer> {
   const one = await learnerOf(visit);
   return confirmPage(visit, {

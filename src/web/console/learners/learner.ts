@@ -26,7 +26,7 @@ import { traceLink } from '../organisation/trace.ts';
 
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 
-/** Learners whom the person may not see are the same 404 as unknown ones. */
+/** A learner whom the person may not see is the same 404 as an unknown learner. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
   const { app, organisationId, params } = visit;
   const found = await findLearnerHead(app.db, organisationId, await visibilityOf(visit), params.learner_id!);
@@ -81,7 +81,7 @@ async function learner(visit: Visit): Promise<Answer> {
 
 function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerHead): Content {
   const here = `${base}/learners/${id}`;
-  // Without a reference the form would make a new learner.
+  // The form finds an existing learner by reference. For a learner without one it would create a second learner.
   const canInvite = ref !== null && inviters.includes(role);
   const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite</a>`;
   if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
@@ -181,7 +181,7 @@ function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resu
   );
 }
 
-/** Says until when a paused sitting can be continued. */
+/** Shows the state of an invitation. For a paused sitting it says until when the learner can continue. */
 function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | null, zone: string): Content {
   if (state !== 'started' || last_seen_at === null) return stateWords[state];
   return html`Started; can be gone on with until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
@@ -256,7 +256,10 @@ async function forDevelopers(visit: Visit, { learner_id }: LearnerHead): Promise
   };
 }
 
-/** A learner's results in a subject over time, with 95 % intervals. A table shows the same facts. */
+/**
+ * The chart shows a learner's results in a subject over time, with 95 % intervals. A table on the page shows the same
+ * facts.
+ */
 
 const width = 360;
 const rungHeight = 26;
@@ -269,7 +272,7 @@ type Drawn = LearnerState & { at: number };
 
 const isDrawn = (one: LearnerState): one is Drawn => one.at !== null;
 
-/** @param standings oldest first @returns null if no result has a level */
+/** @param standings the results, oldest first @returns null if no result has a level */
 export function learnerChart(subject: Subject, label: string, standings: LearnerState[], zone: string): Content {
   const drawn = standings.filter(isDrawn);
   if (drawn.length === 0) return null;

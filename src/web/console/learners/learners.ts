@@ -42,7 +42,7 @@ const placementWords: Record<keyof typeof placements, string> = {
   not_placed: 'Not placed',
 };
 
-/** Unknown values of the query filter nothing. */
+/** Reads the filter from the query, and ignores unknown values. */
 function readFilter(query: URLSearchParams, text: string | null): LearnerFilter {
   const groupIds = ['group', 'team'].map((name) => uuidIn(query, name)).filter((id) => id !== null);
   const placement = query.get('placement') ?? '';
@@ -60,7 +60,7 @@ function readPlace(after: string, before: string): LearnerPageStart {
   return isUuid(before) ? { before: before.toLowerCase() } : null;
 }
 
-/** A URL must not contain a name, so the search and its further pages are forms. */
+/** The search text may be a name, which no URL may contain. Forms therefore send the text, also for further pages. */
 async function search(visit: Visit): Promise<Answer> {
   const text = visit.form.text('wanted');
   if (text === '') return list(visit, null, { wanted: 'Enter a name, a part of one, or a reference.' });
@@ -98,7 +98,7 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
   };
 }
 
-/** Teams have a field of their own. */
+/** The choices of the field for groups. Teams are chosen in another field. */
 async function groupChoices({ app, organisationId }: Visit, visibility: Visibility, chosen: readonly string[]) {
   const all = await groupNames(app.db, organisationId, chosen, visibility);
   const label = (one: (typeof all)[number]) => (isTeam(one) ? one.name : `${typeWords(one.type)}: ${one.name}`);
@@ -154,7 +154,7 @@ function shown(
   if (learners.length === 0) return empty(note ?? none);
   const path = `${base}/learners`;
   const unpaged = withQuery('', query, { after: null, before: null, did: null });
-  // The links in the head would lose the search text, which is in no URL.
+  // A search shows no links that sort the table: they are URLs, which do not contain the search text.
   const sorted_ = filter.text === null ? { path, query: new URLSearchParams(unpaged), ...sorting } : undefined;
   return [
     note && html`<p role="status">${note}</p>`,
@@ -177,7 +177,7 @@ function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
   return last_bodies === null ? 'None' : last_bodies.map(words).join('; ');
 }
 
-/** Further pages of a search are buttons, because the search text is sent with them. */
+/** Further pages of a search are opened by buttons, which send the search text in a form. */
 function pageLinks({ base, query }: Visit, page: LearnerPage, text: string | null, place: LearnerPageStart): Content {
   const path = withQuery(`${base}/learners`, query, { after: null, before: null });
   const { previous, next } = page;

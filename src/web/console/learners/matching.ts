@@ -9,7 +9,10 @@ import { buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 
-/** Learners whom platforms cannot match: those without a reference, and pairs who may be one person. */
+/**
+ * Pages for learners whom platforms cannot match: learners without a reference, and learners who may be the same
+ * person.
+ */
 export const matchingRoutes: ConsoleRoute[] = [
   get('/matching', managers, matching, { menu: 'Matching' }),
   post('/matching/distinct', managers, distinct),
@@ -105,7 +108,7 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
   };
 }
 
-/** Each learner is compared with the first one only. */
+/** A table of similar learners. Each row offers to compare its learner with the first one. */
 function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
   const { base, zone } = visit;
   const first = members[0]!;

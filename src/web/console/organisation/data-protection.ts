@@ -30,7 +30,7 @@ import {
 import { findLearnersByIds } from '../../../records/learners/learners.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 
-/** Data subject requests and complaints, each with its deadline. */
+/** Pages for data subject requests and complaints, each with its deadline. */
 
 const path = '/data-protection';
 
@@ -42,7 +42,7 @@ export const dataProtectionRoutes: ConsoleRoute[] = [
 ];
 
 const dayMs = 86_400_000;
-/** Cases due within this time are marked. */
+/** Requests that are due within this time are marked, and the dashboard counts them. */
 export const soonMs = 7 * dayMs;
 
 function clockOf(one: SubjectRequest, nowMs: number, zone: string): Content {
@@ -207,7 +207,7 @@ const extension = {
   hint: 'For many or difficult requests; tell the person why.',
 };
 
-/** @param isGone the learner is erased, so no text about them may be stored */
+/** @param isGone true if the learner is erased, so that no text about them may be stored */
 function stepForm(visit: Visit, one: SubjectRequest, isGone: boolean, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
   const withText = [
@@ -261,7 +261,7 @@ async function step(visit: Visit): Promise<Answer> {
   }
 }
 
-/** A legal hold keeps a learner's data, or all data, from being deleted. */
+/** A legal hold prevents the deletion of one learner's data, or of all data. */
 
 const holdsPath = '/data-protection/holds';
 

@@ -21,14 +21,16 @@ export const logRoutes: ConsoleRoute[] = [
 
 const dayMs = 86_400_000;
 const days = 90;
-/** Recent errors are those still to be fixed. The request log has older ones. */
+/**
+ * The page of errors shows only recent ones, because they may still need a fix. The request log also has older ones.
+ */
 const errorDays = 30;
 const rowsOnPage = 50;
 const classes = { '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx': '4xx, refused', '5xx': '5xx, failed' };
 
 const routeChoices = Object.fromEntries(routes.map(({ method, path }) => Array(2).fill(`${method} ${path}`)));
 
-/** Unknown values of the query filter nothing. */
+/** Reads the filter from the query, and ignores unknown values. */
 function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
   const now = app.clock.nowMs();
   const text = (name: string) => (query.get(name) ?? '') || null;
@@ -40,7 +42,7 @@ function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
     statusClass: /^[2-5]xx$/.test(status) ? Number(status[0]) : null,
     code: text('code'),
     from: startOfDay(day, zone) ?? new Date(now - lastDays * dayMs),
-    // Rows of a process with a fast clock are included.
+    // The period ends a day from now, because a process with a fast clock may log rows in the future.
     to: endOfDay(day, zone) ?? new Date(now + dayMs),
   };
 }

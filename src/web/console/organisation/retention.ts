@@ -21,7 +21,9 @@ import type { FormVersion } from '../kit/form-version.ts';
 import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { confirmPage } from '../kit/page.ts';
 
-/** How long each kind of data is kept. What is due is counted first, and deleted by a background job. */
+/**
+ * Pages that set how long each kind of data is kept. A dry run counts what is due before a background job deletes it.
+ */
 
 const path = '/data-protection/retention';
 
@@ -34,7 +36,7 @@ export const retentionRoutes: ConsoleRoute[] = [
   post(`${path}/runs/{retention_id}/stop`, managers, stop),
 ];
 
-/** An older dry run must be repeated before anything is deleted. */
+/** If a dry run is older, it must be repeated before anything is deleted. */
 const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
 
@@ -152,7 +154,7 @@ async function save(visit: Visit): Promise<Answer> {
   return retentionPage(visit, typed, { version: versionOf(instead), overtaken });
 }
 
-/** @param counted the dry run that is carried out; null starts a new dry run */
+/** Starts a run. @param counted the dry run whose counted data is deleted; null starts a new dry run */
 async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
   const { app, base, organisationId: id, userId: actor, change } = visit;
   const { ordered } = await change(
@@ -188,7 +190,7 @@ function numbers(one: Run): Content {
   });
 }
 
-/** A dry run can be carried out if it ran to its end less than a day ago. */
+/** Whether the data that a dry run counted may be deleted: the dry run must have finished within the last 24 hours. */
 const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
   at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;
 
@@ -257,7 +259,7 @@ async function dryRunOf(visit: Visit): Promise<Run> {
 
 async function carryOut(visit: Visit): Promise<Answer> {
   const one = await dryRunOf(visit);
-  // The ID comes from the dry run, so a form that is sent twice makes one run.
+  // The run's ID is derived from the dry run's ID, so a form that is sent twice starts one run.
   const runId = uuidOf('retention', one.run_id);
   const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
   return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);

@@ -32,7 +32,10 @@ const byOf = ({ userId, requestId }: Visit, route: ConsoleRoute) => ({
   requestId,
 });
 
-/** Does nothing if the session ended meanwhile, as every other action. */
+/**
+ * Refuses the change if the session has ended, because these changes do not go through `visit.change`, which checks
+ * that.
+ */
 const guardOf =
   ({ session }: Visit) =>
   (work: UnitOfWork): Promise<void> =>
@@ -59,7 +62,7 @@ async function askFor(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId: id, userId, change } = visit;
   if ((await findSandbox(app.db, id)).is_one) return { to: base };
   if (app.settings.sandboxes === 'at_once') {
-    // The module with the example data is large, and few processes need it.
+    // The module is loaded here, because its example data is large and few processes need it.
     const { grantSandbox, NotSeeded } = await import('../../../sandbox/own.ts');
     const row = await readOrganisation(app.db, id);
     return grantSandbox(app, row, byOf(visit, ask), guardOf(visit)).then(
@@ -96,7 +99,9 @@ async function beginAnew(visit: Visit): Promise<Answer> {
   );
 }
 
-/** The sandbox exists, but filling it failed. The general page would wrongly say that nothing was changed. */
+/**
+ * The sandbox exists but its example data is incomplete. The general error page would wrongly say that nothing changed.
+ */
 function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
   if (!(error instanceof NotSeeded)) throw error;
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });

@@ -12,7 +12,7 @@ import { Fields } from '../kit/form.ts';
 import type { FormVersion } from '../kit/form-version.ts';
 import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
 
-/** Settings that owners and admins can change. The operator sets plan, credits and UKPRN. */
+/** Pages for the settings that owners and admins can change. Only the operator sets plan, credits and UKPRN. */
 export const settingsRoutes: ConsoleRoute[] = [
   get('/settings', managers, show, { menu: 'Settings', section: 'organisation' }),
   post('/settings', managers, save),
@@ -74,7 +74,7 @@ function settingsPage(
       hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
       value: shown.contact,
     }),
-    // Without a mail server there are no notices.
+    // Notices need a mail server, so without one the field is left out.
     app.settings.mailServer !== null &&
       f.text('noticesEmail', labels.noticesEmail, {
         hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
@@ -135,7 +135,7 @@ async function save(visit: Visit): Promise<Answer> {
     return settingsPage(visit, row, written, { version: sentVersion(visit), faults });
   }
   const { notices_email: _, ...others } = read.changes;
-  // A field that the form did not show keeps its stored value.
+  // Without a mail server the form has no field for notices, so the stored address stays.
   const changes = hasMail ? read.changes : others;
   const instead = await saveVersion(visit, {
     resource: organisation.public_id,
@@ -158,7 +158,7 @@ function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string
 
 export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
-/** By the first word of an email's cause. */
+/** What the page calls each cause of an email. The key is the first word of the stored cause. */
 const causeNames: Record<string, string> = {
   invitation: 'An invitation of a colleague',
   key_link: 'A set-up link for a vendor',

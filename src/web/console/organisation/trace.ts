@@ -5,13 +5,13 @@ import { filtersOf } from '../kit/form.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 
-/** One sentence says how far a result has come, with the proof below it. */
+/** The page says in one sentence how far a result has come, and shows the proof below. */
 
 export const traceRoutes: ConsoleRoute[] = [
   get('/trace', logReaders, trace, { menu: 'Where is a result?', section: 'integration' }),
 ];
 
-/** Null for roles that cannot open the page. */
+/** A link to the page that traces the result; null for roles that cannot open that page. */
 export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisation'>, assessmentId: string): Content {
   return logReaders.includes(organisation.role)
     ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Where is it?<span class="unseen"> ${assessmentId}</span></a>`

@@ -185,7 +185,10 @@ const idIfDone =
   (result: MemberChange) =>
     result === 'done' && id;
 
-/** Ends what the person made and may no longer make. @param role the new role; null for a removed person */
+/**
+ * Ends the invitations and set-up links that the person created and may no longer create.
+ * @param role the new role; null for a removed person
+ */
 async function dropLinksOf(work: UnitOfWork, organisationId: number, member: Member, role: Role | null): Promise<void> {
   await dropInvitationsOf(work, organisationId, member, role);
   await revokeLinksOf(work, organisationId, member.user_id, role);

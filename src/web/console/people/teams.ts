@@ -27,7 +27,7 @@ import { groupActions, groupFacts, groupNotices } from '../groups/groups.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
 import { listPage, formPage, messagePage, confirmPage } from '../kit/page.ts';
 
-/** The staff of a team decides whose learners a tutor sees. The learners are the members of the team's group. */
+/** Tutors see the learners of the teams whose staff they are. A team's learners are the members of the team's group. */
 export const teamRoutes: ConsoleRoute[] = [
   get('/teams', learnerReaders, teams, { menu: 'Teams' }),
   ...formRoutes('/teams/create', managers, createPage, create),
@@ -37,7 +37,7 @@ export const teamRoutes: ConsoleRoute[] = [
   post('/teams/{team_id}/staff/remove', managers, removeStaff),
 ];
 
-/** A team has the ID of its group. */
+/** Finds a team by the ID in the URL, which is also the ID of its group. */
 async function teamOf(visit: Visit): Promise<BrowsedGroup> {
   const found = await groupOf(visit, 'team_id');
   if (!isTeam(found)) throw new NoSuchPage();

@@ -38,9 +38,9 @@ import { visibilityOf } from '../kit/reader.ts';
 
 export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
-/** The maximum of results whose domains are averaged, over all subjects of a group. */
+/** The most results of a group, over all subjects, whose domains the page averages. */
 const maxForDomains = 300;
-/** The maximum of pages that are read to find them. */
+/** The most pages of results that are read to find these results. */
 const maxLooks = 5;
 
 /** The number of results at each level, in the order of `levelNames`. */
@@ -48,7 +48,7 @@ export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
-/** A count with its share, as text and bar. */
+/** Shows a count with its share of the total, as text and as a bar. */
 function share(n: number, of: number): Content {
   return n === 0
     ? '0'
@@ -100,10 +100,12 @@ async function typePage(visit: Visit): Promise<Answer> {
   });
 }
 
-/** `isMore`: there are further results than these, assessed earlier. */
+/** `isMore`: the group has further results, assessed earlier than these. */
 export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
 
-/** Each learner's latest result in each subject. In a large group, the most recently assessed ones. */
+/**
+ * Each learner's latest result in each subject. In a large group, only the most recently assessed results are returned.
+ */
 export async function latestOf(
   db: Database,
   organisationId: number,
@@ -111,7 +113,7 @@ export async function latestOf(
   visibility: Visibility,
   looks = maxLooks,
 ): Promise<LatestOfGroup> {
-  // One query for all subjects: three queries would each pass over the results of the other two.
+  // One query finds all subjects, because three queries would each read the results of all three subjects.
   const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
   const contents: ResultContent[] = [];
   const next = await db.snapshot(async (tx) => {
@@ -189,7 +191,7 @@ async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
   return groupIds.length === 0 ? null : { groupIds, visibility, subject: subject < 0 ? null : subject };
 }
 
-/** A difference within measurement error is marked as such. */
+/** Says how many levels a learner has gained, and marks a difference that may be measurement error. */
 function gainWords(row: Progress): Content {
   if (row.results < 2) return 'One result so far';
   const { gained, withinError } = changeOf(row);

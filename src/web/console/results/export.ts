@@ -41,7 +41,7 @@ const formats = [
   },
 ];
 
-/** The page of an export. The filter stays in the URL of the form. */
+/** A page that asks for the file's format before an export. The URL of its form contains the filter. */
 export function formatPage(
   visit: Visit,
   page: { title: string; back: { to: string; label: string }; intro: Content; also?: Content },
@@ -61,7 +61,7 @@ async function lookOf(visit: Visit): Promise<ResultQuery> {
   return { organisationId, filter, ...readResultSort(query), after: null, limit: limits.exportPage };
 }
 
-/** The number of rows in the file. Some filters only allow an upper limit (`exact: false`). */
+/** The number of rows in the file. With some filters only an upper limit is known (`exact: false`). */
 async function maxRows(visit: Visit, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
   const { db } = visit.app;
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
@@ -94,7 +94,10 @@ async function showExport(visit: Visit): Promise<Answer> {
   return formatPage(visit, page, kept);
 }
 
-/** The audit row is written before the first byte. @param options.resource its text; it must name no person */
+/**
+ * Answers with the file. The audit row is written before the first byte is sent.
+ * @param options.resource the text of the audit row; it must not contain a person's name
+ */
 export async function downloaded<Row>(
   visit: Visit,
   options: { name: string; resource: string; kept: URLSearchParams; sheetOf(tx: Tx): Sheet<Row> },
@@ -127,14 +130,15 @@ export async function downloaded<Row>(
 
 const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
 
-/** @param options.funding further columns of a list for funding */
+/** @param options.funding further columns of a list for funding; null for other exports */
 export async function downloadedResults(
   visit: Visit,
   look: ResultQuery,
   { funding, ...options }: { name: string; resource: string; kept: URLSearchParams; funding: FundingColumns | null },
 ): Promise<Answer> {
   const max = await maxRows(visit, look);
-  // An inexact count may be too high, so then the sheet itself stops when it is full.
+  // An inexact count may be too high, so only an exact count refuses here. Otherwise the download breaks off when the
+  // sheet is full.
   if (formatOf(visit) === 'xlsx' && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,
@@ -150,13 +154,16 @@ async function exportAll(visit: Visit): Promise<Answer> {
   return downloadedResults(visit, await lookOf(visit), options);
 }
 
-/** Two lists for funding: each learner's latest result in a subject, if it is below a level. */
+/**
+ * Funding depends on whether a learner's latest result in a subject is below a level. Each of the two lists shows such
+ * results.
+ */
 
 type List = {
   name: string;
   title: string;
   below: 'Level 1' | 'Level 2';
-  /** Subject and level as in src/records/results/facet.ts. */
+  /** Subject and level in one number (src/records/results/facet.ts). */
   facets: readonly number[];
   says: string;
 };
@@ -194,7 +201,7 @@ export const resultListRoutes: ConsoleRoute[] = [
   ]),
 ];
 
-/** The service does not say what follows from a list. It links to the funder's rules. */
+/** The service does not say how a list affects funding. The page links to the funder's rules instead. */
 async function rulesOf({ app, organisationId }: Visit): Promise<Content> {
   const { funding_rules_url: url } = await readOrganisation(app.db, organisationId);
   return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
@@ -214,7 +221,7 @@ async function showLists(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The start of the programme in microseconds. */
+/** The first day of the learner's programme, as microseconds since 1970. */
 function startOf({ query, zone }: Visit): number | null {
   const at = startOfDay(query.get('start') ?? '', zone);
   return at === null ? null : at.getTime() * 1000;

@@ -17,9 +17,11 @@ import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
 
-/** The filter of results in a URL: IDs, words and dates, never a name. Unknown values filter nothing. */
+/**
+ * The query of a URL contains the filter of results: IDs, words and dates, never a name. Unknown values are ignored.
+ */
 
-/** The levels in the order of a result's facet (src/records/results/facet.ts). */
+/** The levels by their number in a result's facet (src/records/results/facet.ts). */
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
 export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
@@ -30,7 +32,9 @@ const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 const isDay = (value: string) => startOfDay(value, 'UTC') !== null;
 const isYes = (value: string) => value === 'yes';
 
-/** The parameters of a filter, each with its check. The same days exist in every time zone. */
+/**
+ * The parameters of a filter, each with its check. A day is checked in UTC, because every time zone has the same days.
+ */
 const checks = {
   team: isUuid,
   type: (value: string) => groupTypes.some((one) => one === value),
@@ -88,14 +92,14 @@ export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
 
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
 
-/** Null if the person sees no member of it. */
+/** Finds a group; null if the person may see none of its members. */
 export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
   const { app, organisationId } = visit;
   if (!isUuid(id)) return null;
   return (await browseGroup(app.db, organisationId, id.toLowerCase(), await visibilityOf(visit))) ?? null;
 }
 
-/** An organisation may have hundreds of groups, so the person chooses a type first. */
+/** The fields that choose a team or group. With many groups the person chooses a type first. */
 export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisationId: id, query } = visit;
   const q = filtersOf(visit);
@@ -153,7 +157,7 @@ export async function resultFields(visit: Visit): Promise<Content> {
   ];
 }
 
-/** For the page of an export. */
+/** Describes the filter in words, for the page of an export. */
 export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
   const { query } = visit;
   const value = (name: (typeof filterNames)[number]) => valueOf(query, name);
@@ -180,11 +184,11 @@ export async function filterInWords(visit: Visit): Promise<Record<string, string
 const others = { sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')), start: isDay };
 const allChecks: Record<string, (value: string) => boolean> = { ...checks, ...others };
 
-/** Whether a parameter means something in a filter. */
+/** Whether a query parameter is part of a filter and has a valid value. */
 export const isFilter = (name: string, query: URLSearchParams): boolean =>
   Object.hasOwn(allChecks, name) && allChecks[name]!(query.get(name) ?? '');
 
-/** The known parameters only, for links and the audit log: a person may type anything into a URL. */
+/** Keeps only valid parameters for links and the audit log, because a person may type anything into a URL. */
 export function filterQuery(query: URLSearchParams, more: readonly (keyof typeof others)[] = ['sort']) {
   const names = [...filterNames, ...more].filter((name) => isFilter(name, query));
   return new URLSearchParams(names.map((name) => [name, query.get(name)!]));

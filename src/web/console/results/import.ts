@@ -20,7 +20,7 @@ import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, post, onceOf, inBackground, findOr404 } from '../kit/route.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 
-/** A file of results is tried, its faults are shown, and a background job writes the rest. */
+/** A dry run shows the faults of a file of results. Then a background job writes the lines without faults. */
 export const resultImportRoutes: ConsoleRoute[] = [
   get('/results/import', managers, showForm),
   post('/results/import', managers, tryFile, { upload: limits.importUploadBytes }),
@@ -80,7 +80,8 @@ async function tryFile(visit: Visit): Promise<Answer> {
   if (bytes === null) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
-  // A form that is sent twice makes one import. A different file in the same form, after Back, makes another.
+  // A form that is sent twice creates one import. The same form with another file, after "Back", creates another
+  // import.
   const runId = uuidOf(onceOf(visit), JSON.stringify([hash('sha256', bytes), dates, events]));
   let trial;
   try {
@@ -119,7 +120,7 @@ function faultTable(run: ImportRun): Content {
   ];
 }
 
-/** Damaged names are imported as they are, so a person should look at them first. */
+/** Damaged names are imported unchanged, so a note asks the person to check them first. */
 function damagedLines(run: ImportRun) {
   const lines = run.faults.filter((one) => one.isImported === true).map((one) => number(one.line));
   if (lines.length === 0) return null;
@@ -159,7 +160,7 @@ async function showRun(visit: Visit): Promise<Answer> {
     };
   const isRunning = run.status === 'running';
   const isCancelled = run.status === 'cancelled';
-  // A cancelled import deletes these rows, and an erasure deletes those of its learner.
+  // Lines without an outcome were deleted: by cancelling the import, or by the erasure of their learner.
   const unwritten = isRunning ? 0 : total - reached;
   return {
     title: titles[run.status],

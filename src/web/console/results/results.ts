@@ -33,14 +33,14 @@ export const resultRoutes: ConsoleRoute[] = [
   get('/results/{assessment_id}/evidence', learnerReaders, evidence),
 ];
 
-/** The default is the newest first. */
+/** Reads the order from the query. By default the newest result comes first. */
 export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
   const given = query.get('sort') ?? '-assessed';
   const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
   return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: given.startsWith('-') };
 }
 
-/** A page token contains numbers and an ID, never a name. */
+/** Reads the page token from the query. The token contains numbers and an ID, never a name. */
 export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort): ResultPageStart | null {
   return readToken(
     openToken(visit, visibility, visit.query.get('after') ?? ''),
@@ -119,7 +119,7 @@ export const exportLink = (path: string, kept: URLSearchParams, words: string): 
 
 export const thereMayBeMore = html`<p>There may be more: the next page looks further.</p>`;
 
-/** Results of learners whom the person may not see are the same 404 as unknown ones. */
+/** A result of a learner whom the person may not see is the same 404 as an unknown result. */
 export const resultOf = (visit: Visit): Promise<ResultDetail> =>
   findOr404(visit, 'assessment_id', async (tx, organisationId, id) =>
     findResult(tx, organisationId, id, await visibilityOf(visit)),

@@ -19,7 +19,7 @@ import { inviters } from '../../../organisations/users/roles.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
-/** The decisions of a reviewer on a result. */
+/** Pages on which a reviewer decides about a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
   post('/review/{assessment_id}/confirm', inviters, confirm),
   ...formRoutes('/review/{assessment_id}/place', inviters, placePage, place, { proof: true }),
@@ -83,7 +83,7 @@ async function confirm(visit: Visit): Promise<Answer> {
   return decided(visit, id, (work) => confirmResult(work, organisationId, id, decision), to);
 }
 
-/** The result, and what was decided on it. */
+/** The result, and the decision that the form contains. */
 async function readReview(visit: Visit, needsReason: boolean) {
   const result = await openResult(visit);
   return { ...result, ...readDecision(visit, result, needsReason) };
@@ -184,7 +184,7 @@ async function place(visit: Visit): Promise<Answer> {
 
 const yesNo = { yes: 'Yes', no: 'No' };
 
-/** The command line can also amend domains and probabilities. */
+/** The page amends only some fields. The command line can also amend domains and probabilities. */
 async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { form: sent } = visit;
   const result = await openResult(visit);
@@ -254,7 +254,8 @@ async function amend(visit: Visit): Promise<Answer> {
   if (isFaulty(faults)) return amendPage(visit, faults);
   const id = result.of.assessment_id;
   const amendIt = async (work: UnitOfWork) => {
-    // An amendment does not answer the learner's request. It only needs the version that the person saw.
+    // An amendment does not answer the learner's request, so no answer is needed. The result must be the version that
+    // the person saw.
     const found = await openReview(work, organisationId, id, { ...decision, answer: '' });
     if (isRefusal(found)) return found;
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });

@@ -24,7 +24,7 @@ import { type Faults, type Fields, hiddenField, fieldsOf } from '../kit/form.ts'
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 
-/** How a result came about, and what reviewers decided before. */
+/** The page shows how a result was made, and what reviewers have decided about it. */
 
 export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 
@@ -56,7 +56,7 @@ const clock = (ms: number | null): string =>
 
 const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
-/** The fields that every form of a decision has. */
+/** The fields that all forms of a decision share. */
 export const decisionFields = (
   f: Fields,
   { row, reviews, waiting }: ReviewedResult,

@@ -20,7 +20,7 @@ import { visibilityOf, actorNames } from '../kit/reader.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 
-/** The queue of reviews: results with a flag, and learners who ask for a review. */
+/** Pages for the queue of reviews: results with a flag, and results whose learner asks for a review. */
 
 export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Review' })];
 
@@ -57,7 +57,7 @@ function readFilter(query: URLSearchParams): Filter & { state: keyof typeof stat
   };
 }
 
-/** A page token: `RANK.MILLISECONDS.ID`. */
+/** Reads the page token, which has the form `RANK.MILLISECONDS.ID`. */
 function readPlace(query: URLSearchParams): PageToken | null {
   const [rank, ms, assessmentId] = readToken(query.get('after'), 'int4', 'ms', 'uuid') ?? [];
   return assessmentId === undefined ? null : { rank: Number(rank), openedAt: new Date(Number(ms)), assessmentId };
@@ -75,7 +75,7 @@ export function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone
   return due_at && html`${day(due_at, zone)}${isLate && html` <strong class="late">overdue</strong>`}`;
 }
 
-/** Requests of learners have a legal deadline, so they are shown above the list. */
+/** Learners' requests have a legal deadline, so they are shown above the list. */
 function asking({ asked, overdue }: Counts, base: string): Content {
   if (asked === 0) return null;
   const max = limits.maxCounted;
@@ -169,7 +169,7 @@ async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer
   });
 }
 
-/** Reviewers by name for people who manage people, otherwise by what they are. */
+/** Names the reviewer of a decision. Readers who do not manage people see "A colleague" in place of a name. */
 export async function deciderOf(visit: Visit): Promise<(actor: string) => string> {
   const by = await actorNames(visit);
   return (actor) => {

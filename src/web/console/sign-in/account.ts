@@ -87,7 +87,7 @@ async function account(visit: PersonVisit): Promise<Answer> {
   };
 }
 
-/** Organisations of the person with an identity provider. */
+/** The person's organisations that have an identity provider. */
 async function withProviders({ app, session: { memberships } }: PersonVisit): Promise<Membership[]> {
   const found = await Promise.all(memberships.map((one) => findProvider(app.db, app.keyring, one.organisation_id)));
   return memberships.filter((_, i) => found[i] !== undefined);
@@ -168,7 +168,7 @@ function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {
   });
 }
 
-/** The secret is kept with the session, so that a reload shows the same QR code. */
+/** The session stores the new secret, so that a reload shows the same QR code. */
 async function showSecondFactor(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.pending_totp !== null)

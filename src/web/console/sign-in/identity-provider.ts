@@ -6,31 +6,38 @@ import { checkUrl } from '../../../platform/validation/networks.ts';
 import { createResolver } from '../../../integrations/webhooks/http/resolve.ts';
 import { openAgent } from '../../../integrations/webhooks/http/send.ts';
 
-/** Talks to the identity provider of an organisation, and only when a person signs in there. */
+/**
+ * This module calls an organisation's identity provider, only while a person signs in or an owner saves the settings.
+ */
 
-/** All providers redirect to this URL. */
+/** The URL to which every identity provider redirects the browser after sign-in. */
 export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/callback`;
 
-/** The state of a sign-in at the provider. The browser keeps it, sealed. */
+/** The state of a sign-in at the provider, sealed in a cookie of the browser. */
 export type Journey = { state: string; nonce: string; verifier: string };
 
-/** `seenMs`: when the provider last had the password (`auth_time`); null if it does not say. */
+/**
+ * A person as the provider describes them. `seenMs`: when they last entered the password (`auth_time`); null if
+ * unknown.
+ */
 export type Somebody = { subject: string; name: string | null; seenMs: number | null };
 
-/** The provider cannot be reached, or its answer is not valid. */
+/** Raised if the provider cannot be reached or its answer is not valid. */
 export class ProviderFailed extends Error {}
 
-/** The provider does not say when it had the password, although a fresh proof was asked for. */
+/** Raised if a fresh proof was asked for, but the answer does not say when the person entered the password. */
 export class NoAuthTime extends ProviderFailed {
   readonly code = 'no_auth_time';
 }
 
-/** The password is too old for a fresh proof, or a clock is wrong. */
+/** Raised if the person entered the password too long ago for a fresh proof, or a clock is wrong. */
 export class StaleProof extends ProviderFailed {
   readonly code = 'stale_proof';
 }
 
-/** An organisation chooses this URL, so the rules of webhook URLs hold, and time and size are limited. */
+/**
+ * An organisation chooses the provider's URL, so requests obey the rules of webhook URLs, with limits of time and size.
+ */
 function boundedFetch(app: App): OpenId.CustomFetch {
   const allowNetworks = app.settings.webhookAllowNetworks;
   return async (url, options) => {
@@ -54,7 +61,7 @@ function boundedFetch(app: App): OpenId.CustomFetch {
       }
       const empty = [101, 204, 205, 304].includes(reply.status);
       const headers = Object.fromEntries(reply.headers);
-      // The body is decoded by now.
+      // The body has been decoded already, so the header would be wrong.
       delete headers['content-encoding'];
       return new Response(empty ? null : Buffer.concat(parts), { status: reply.status, headers });
     } finally {
@@ -63,15 +70,15 @@ function boundedFetch(app: App): OpenId.CustomFetch {
   };
 }
 
-/** Loaded at the first sign-in at a provider. */
+/** The library is loaded at the first sign-in, because few processes need it. */
 const openId = () => import('openid-client');
 
 type Kept = { configuration: Promise<OpenId.Configuration>; sinceMs: number; forMs: number };
 
-/** Discovered configurations in this process, oldest first. */
+/** Configurations of providers that this process has discovered, oldest first. */
 const keptOf = new WeakMap<App['db'], Map<string, Kept>>();
 
-/** Concurrent sign-ins share one discovery. */
+/** Returns the provider's discovered configuration. Sign-ins at the same time share one discovery. */
 function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
   const kept = keptOf.get(app.db) ?? new Map<string, Kept>();
   keptOf.set(app.db, kept);
@@ -102,7 +109,7 @@ async function discover(app: App, provider: Provider): Promise<OpenId.Configurat
   );
 }
 
-/** Any failure becomes ProviderFailed, whose text is safe: the provider's own may contain personal data. */
+/** Turns any failure into ProviderFailed, whose text is safe to log. The provider's text may contain personal data. */
 async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -114,7 +121,7 @@ async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Pro
   }
 }
 
-/** @param fresh the provider must ask for the password again */
+/** Starts a sign-in. @param fresh true if the provider must ask for the password again */
 export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<{ to: string; journey: Journey }> {
   return orFailed(app, 'sso.discovery_failed', async () => {
     const configuration = await configurationOf(app, provider);
@@ -134,10 +141,13 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
   });
 }
 
-/** Error codes for an unknown client or a wrong secret (RFC 6749, 5.2). */
+/** The error codes for an unknown client or a wrong client secret (RFC 6749, 5.2). */
 const unknownClient = ['invalid_client', 'unauthorized_client'];
 
-/** Tries the settings with an invented code: a provider checks the client first. @returns the wrong setting, or null */
+/**
+ * Tests the settings with an invented code, because a provider checks the client before the code.
+ * @returns the wrong setting, or null
+ */
 export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
   const oidc = await openId();
   try {
@@ -155,10 +165,14 @@ export async function tryProvider(app: App, provider: Provider): Promise<'issuer
   return null;
 }
 
-/** The maximum age of the password for a fresh proof. */
+/** For a fresh proof, the person must have entered the password within this time. */
 const freshMs = 120_000;
 
-/** @param fresh the provider must have had the password just now @throws ProviderFailed */
+/**
+ * Completes a sign-in when the browser returns.
+ * @param fresh true if the person must just have entered the password
+ * @throws ProviderFailed
+ */
 export function comeBack(app: App, provider: Provider, journey: Journey, query: URLSearchParams, fresh: boolean) {
   return orFailed(app, 'sso.failed', async () => {
     const configuration = await configurationOf(app, provider);
@@ -172,7 +186,7 @@ export function comeBack(app: App, provider: Provider, journey: Journey, query: 
       idTokenExpected: true,
     });
     const claims = tokens.claims()!;
-    // openid-client compares the issuer with the discovered one. It must also be the one in the settings.
+    // openid-client compares the issuer only with the discovered one, so we compare it with the settings.
     if (claims.iss.replace(/\/$/, '') !== provider.issuer.replace(/\/$/, ''))
       throw new ProviderFailed('another issuer');
     if (provider.tenant !== null && claims.tid !== provider.tenant && claims.hd !== provider.tenant)

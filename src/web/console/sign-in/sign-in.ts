@@ -59,7 +59,10 @@ async function showSignIn(visit: OpenVisit): Promise<Answer> {
 
 const wrong = 'The e-mail address or the password is not right.';
 
-/** Unknown addresses get the same answer in the same time. Attempts are counted first: parallel ones count too. */
+/**
+ * An unknown email address gets the same answer in the same time as a known one. Attempts are counted first, so
+ * parallel attempts count too.
+ */
 async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;
   const email = plainEmail(sent.text('email'));
@@ -83,12 +86,12 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
   if (account === null) return chooseAccount(visit, found);
   const opened = await withUnitOfWork(app, null, async (work) => {
-    // The password or the second factor may have changed since the check.
+    // Another request may have changed the password or the second factor since the check.
     const present = await lockAccount(work, account.user_id);
     if (present === undefined || present.password !== account.password) return null;
     const stage = present.totp_secret === null ? 'full' : 'code';
     await uncountAttempt(work, subjects);
-    // The old token of the browser is never used again (session fixation).
+    // The browser's old session ends, so that a token which an attacker planted gives no access (session fixation).
     if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
     if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
@@ -105,7 +108,7 @@ async function chooseAccount(visit: OpenVisit, found: readonly Account[]): Promi
   return signInPage(visit, { account: 'Choose an organisation, and enter your password again.' }, organisations);
 }
 
-/** Two accounts share an email address and a password: the person chooses an organisation. */
+/** Two accounts may share an email address and a password. The person then chooses the account by its organisation. */
 async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[]): Promise<Account | null> {
   const chosen = sent.raw('account');
   for (const account of found)
@@ -113,7 +116,7 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
   return null;
 }
 
-/** A change of an account is in the audit log of each of its organisations. */
+/** Writes a change of an account to the audit log of each of the person's organisations. */
 export async function auditOwn(work: UnitOfWork, { requestId }: OpenVisit, userId: string, action: string) {
   for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
@@ -140,7 +143,10 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
 
 type Refusal = { fault: string; seconds: number };
 
-/** Codes have a throttle of their own. @returns null if the code is right */
+/**
+ * Checks the code of the second factor. Codes are throttled apart from passwords.
+ * @returns null if the code is right
+ */
 async function codeFault({ app, form: sent, address }: OpenVisit, userId: string): Promise<Refusal | null> {
   const code = sent.text('code');
   if (code === '') return { fault: 'Enter a code.', seconds: 0 };
@@ -158,7 +164,7 @@ async function codeFault({ app, form: sent, address }: OpenVisit, userId: string
   });
 }
 
-/** With `seconds`, the answer is a 429. */
+/** Turns the answer into a 429 if the person must wait for `seconds`. */
 export function refusedFor(answer: Answer, seconds: number): Answer {
   return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
 }
@@ -171,7 +177,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await withUnitOfWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
-    // The session may have ended since the code was sent.
+    // The session may have ended since the person sent the code.
     if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
     return renewed;
   });
@@ -204,7 +210,10 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
   });
 }
 
-/** Asks for the second factor if there is one, otherwise for the password. The session gets a new token. */
+/**
+ * Proves the person again: by the second factor if there is one, otherwise by the password. The session gets a new
+ * token.
+ */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.sso_organisation_id !== null) return proofPage(visit, { code: 'Sign in again at the provider.' });
@@ -215,7 +224,7 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   return { to: wantedPage(visit), token };
 }
 
-/** The throttle of sign-in counts these attempts too. @returns null if the password is right */
+/** Checks the password. The throttle of sign-in also counts these attempts. @returns null if the password is right */
 export async function passwordFaultOf(visit: PersonVisit, field: string): Promise<Refusal | null> {
   const { app, session, form: sent, address } = visit;
   const password = sent.raw(field);

@@ -18,21 +18,21 @@ import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes } fro
 import { type FormVersion, overtakenNote, versionOf, versionField, sentVersion } from '../kit/form-version.ts';
 import { formPage, confirmPage } from '../kit/page.ts';
 
-/** Only owners set the identity provider, because it can sign in as anyone. */
+/** Only owners may set the identity provider, because a provider can sign in as any person. */
 export const ssoSettingsRoutes: ConsoleRoute[] = [
   get('/sso', ['owner'], settings, { live: true, proof: true, menu: 'Single sign-on', section: 'organisation' }),
   post('/sso', ['owner'], change, { live: true, proof: true }),
   ...formRoutes('/sso/off', ['owner'], (visit) => showOff(visit), off, { live: true, proof: true }),
 ];
 
-/** The shared issuers of Microsoft accept people of every tenant. */
+/** Microsoft's shared issuers accept people of every tenant, so the settings refuse them. */
 const shared = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\b/;
 const needsTenant = /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com)\b/;
 
-/** The secret is on no page, so the time of the last change is the version. */
+/** The version of the form is the time of the last change, because the page does not show the secret. */
 const storedVersion = (provider: StoredProvider | undefined): string => versionOf(provider?.changed_at ?? null);
 
-/** Saving the same settings again would end everyone's sessions. */
+/** Whether the settings are unchanged. Saving them again would end the sessions of all people. */
 const isSame = (stored: Provider, sent: Provider): boolean =>
   (['issuer', 'client_id', 'client_secret', 'tenant'] as const).every((name) => stored[name] === sent[name]);
 

@@ -27,7 +27,7 @@ import type { Journey, Somebody } from './identity-provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
 import { waitFault } from './sign-in.ts';
 
-/** Sign-in at the identity provider of an organisation. Such a session opens this organisation only. */
+/** Pages for sign-in at an organisation's identity provider. The session opens only this organisation. */
 export const ssoRoutes: ConsoleRoute[] = [
   get('/console/sso/connect/{organisation}', 'person', connect, { own: true, proof: true }),
   get('/console/sso/confirm', 'person', confirm),
@@ -49,7 +49,7 @@ export const ssoRoutes: ConsoleRoute[] = [
 type Purpose =
   { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
 
-/** Why a person went to the provider. The browser keeps it, sealed. */
+/** Why a person went to the provider, sealed in a cookie of the browser. */
 type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & Purpose;
 
 const unavailable: Answer = {
@@ -60,7 +60,7 @@ const unavailable: Answer = {
   ),
 };
 
-/** Redirects to the provider, with the sealed state in a cookie. */
+/** Redirects to the provider, and stores the sealed errand in a cookie. */
 async function leave(visit: OpenVisit, organisationId: number, provider: Provider, purpose: Purpose): Promise<Answer> {
   const { app } = visit;
   try {
@@ -80,7 +80,7 @@ async function leave(visit: OpenVisit, organisationId: number, provider: Provide
   }
 }
 
-/** Organisations without a provider are the same 404 as unknown ones. */
+/** An organisation without an identity provider is the same 404 as an unknown organisation. */
 async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: Organisation; provider: Provider }> {
   const id = params.organisation!;
   const organisation = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
@@ -140,7 +140,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
-  // Each return makes a request to the provider, so it is throttled by IP address.
+  // Each return from a provider makes us send a request to it, so returns are throttled by IP address.
   const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
@@ -174,10 +174,10 @@ async function callback(visit: OpenVisit): Promise<Answer> {
 
 const changed = refused('The organisation has changed its provider meanwhile. Begin again.');
 
-/** The provider was changed or turned off meanwhile. */
+/** Raised if the provider's settings were changed or removed during the sign-in. */
 class ProviderChanged extends Error {}
 
-/** The person's rights changed meanwhile. The transaction is rolled back. */
+/** Raised if the person lost their rights during the sign-in, so that the transaction is rolled back. */
 class Refused extends Error {}
 
 const unknown = 'You are not known here yet: ask an owner or an admin for an invitation, and open its link.';
@@ -186,7 +186,7 @@ const taken = 'This sign-in belongs to somebody else here.';
 
 type Arrival = { errand: Errand; somebody: Somebody; knownAs: string | undefined; opened: OpenedAt; held: Held };
 type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };
-/** Runs a change while the provider is still the one that answered. */
+/** Runs a change in a transaction, if the settings still name the provider that answered. */
 type Held = <T>(inside: (work: UnitOfWork) => Promise<T>) => Promise<T>;
 
 async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider, somebody: Somebody): Promise<Answer> {
@@ -245,7 +245,7 @@ async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promis
     : { to: `/console/${organisation.public_id}`, token };
 }
 
-/** The session that began the errand, if the person is still signed in to it. */
+/** The session that began the errand; null if the person is no longer signed in to it. */
 const ownSession = ({ session }: OpenVisit, errand: Errand): Session | null =>
   session?.stage === 'full' && 'sessionId' in errand && session.session_id === errand.sessionId ? session : null;
 
@@ -255,7 +255,7 @@ async function connected(visit: OpenVisit, { errand, somebody: { subject }, held
   const { organisationId, issuer } = errand;
   const { user_id: userId, session_id: id } = session;
   await held(async (work) => {
-    // A removal locks these rows in the same order.
+    // The removal of a person locks these rows in the same order, so the two cannot deadlock.
     const belongs = await holdMembership(work, organisationId, userId);
     if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
     if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
@@ -273,7 +273,8 @@ async function confirmed(visit: OpenVisit, { errand, knownAs, held }: Arrival): 
   return { to: errand.to, token };
 }
 
-// Browsers apply form-action to redirects too, so the form's page must allow the provider.
+// Browsers apply form-action to redirects too, so a page whose form leads to the provider must allow the provider's
+// URL.
 const leavesByForm = {
   'content-security-policy': pageHeaders['content-security-policy'].replace(
     "form-action 'self'",
@@ -283,7 +284,10 @@ const leavesByForm = {
 
 const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 
-/** Without a question, another site could sign its reader in to a different account (docs/decisions/0026). */
+/**
+ * Whether sign-in may start without a question. Otherwise another site could sign its reader in to a wrong account
+ * (docs/decisions/0026).
+ */
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 
 export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { issuer: string }): Answer {

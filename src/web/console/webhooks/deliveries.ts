@@ -49,7 +49,7 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
   cancelled: 'Cancelled',
 };
 
-/** Unknown values of the query filter nothing. */
+/** Reads the filter from the query, and ignores unknown values. */
 function readFilter({ query, zone }: Visit): DeliveryFilter {
   const [ms, deliveryId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
   return {
@@ -143,7 +143,10 @@ async function delivery(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The result stays the learner's after a merge; a reference may not. */
+/**
+ * Finds the subject of a delivery for the access log: by the result if possible, because a merge may change whose
+ * reference it is.
+ */
 async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
   const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
   if (assessmentId !== undefined) return { of: 'result', id: assessmentId };
@@ -174,7 +177,7 @@ async function resend(visit: Visit): Promise<Answer> {
   return { to: `${base}/deliveries/${id}${refusal === null ? '?did=resent' : ''}` };
 }
 
-/** The fields that a developer sees: references, IDs, kinds and times, but no names, scores or levels. */
+/** The fields that developers see: references, IDs, types and times, but no names, scores or levels. */
 const open = new Set(
   'event occurred_at data assessment_id status updated_at learner learner_id learner_ref ref assessed_at subject evidence_pack_url report_sha256 groups group_ids added removed id type'.split(
     ' ',
@@ -197,7 +200,10 @@ export function payloadFor(role: Role, payload: string): string {
   }
 }
 
-/** Many deliveries are sent again: they are counted, confirmed, and sent by a background job. */
+/**
+ * Pages that send many deliveries again. They count the deliveries and ask for confirmation, then a background job
+ * sends them.
+ */
 export const resendRoutes: ConsoleRoute[] = [
   get('/resends/create', integrators, choosePage),
   post('/resends/failed', integrators, failed),
@@ -207,7 +213,7 @@ export const resendRoutes: ConsoleRoute[] = [
 ];
 
 const dayMs = 24 * 3600_000;
-/** More than one page of the list holds. */
+/** The most deliveries that a form may select. One page of the list shows fewer. */
 const maxChosen = 500;
 
 async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -230,7 +236,7 @@ async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   });
 }
 
-/** The choice that the form carries: ticked deliveries, or all failed ones since a day. */
+/** The deliveries that the form selects: the ticked ones, or all failed ones since a day. */
 function readWhich({ form: sent, zone }: Visit): Which | null {
   const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
   if (ids.length > 0) return ids.length <= maxChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;

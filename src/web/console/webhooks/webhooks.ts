@@ -55,11 +55,11 @@ const noticeWords: Record<Notice['kind'], string> = {
 const noticeDaysMs = 7 * 24 * 3600_000;
 const hoursShown = 24;
 
-/** The count for one endpoint stops here. */
+/** Counts stop at this number per endpoint. */
 const maxCounted = 10_000;
 const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : number(n));
 
-/** An endpoint to which nothing was sent is neither healthy nor failing. */
+/** Says how an endpoint works. Without any delivery it is neither healthy nor failing. */
 function health(row: EndpointRow, delivered: Date | undefined, waiting: number, nowMs: number, zone: string): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
@@ -262,7 +262,7 @@ async function create(visit: Visit): Promise<Answer> {
   const endpointId = onceOf(visit);
   try {
     const secret = await change(async (work) => {
-      // The form carries the ID of the endpoint: sent twice, it makes one.
+      // The form contains the ID of the endpoint, so a form that is sent twice registers one endpoint.
       if ((await findEndpoint(work.tx, id, endpointId)) !== undefined) return null;
       return (await registerEndpoint(work, id, { ...read.description, endpointId })).secret;
     }, endpointId);

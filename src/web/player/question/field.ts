@@ -6,12 +6,12 @@ import { inlineHtml, marked } from './text.ts';
 
 export type Shown = {
   field: Field;
-  /** Makes the IDs of the field unique on the page. */
+  /** The number of the field, which makes its IDs unique on the page. */
   index: number;
-  /** The learner's answer; null shows the start of the question. */
+  /** The learner's answer. Null shows the field as the question starts. */
   given: Answer | null;
   error: string | null;
-  /** The ID of the question's text, for assistive technology. */
+  /** The ID of the question's text, so that assistive technology reads it with the field. */
   describedBy: string | null;
   /** Gives every option a class `spot-n`, which the style sheet uses to mark its place in a picture or text. */
   spots?: boolean;
@@ -20,7 +20,7 @@ export type Shown = {
 export const fieldId = (index: number): string => `f${index}`;
 export const optionId = (index: number, option: number): string => `f${index}-${option}`;
 
-/** The ID of a field's control, for links. The default is the first field. */
+/** The ID of a field's control, so that links can point at it. The default is the first field. */
 export function placeOf({ task, fields }: Pick<RenderModel, 'task' | 'fields'>, field: Field = fields[0]!): string {
   const index = fields.indexOf(field);
   const isGroup = field.control === 'radios' || field.control === 'checkboxes';
@@ -72,7 +72,7 @@ function textHtml(shown: Shown): Markup {
 <div class="beside">${prefix === null ? null : html`<span id="${id}-before">${prefix}</span>`}${input}${suffix === null ? null : html`<span id="${id}-after">${suffix}</span>`}</div></div>`;
 }
 
-/** On a narrow screen the script writes the full choice below the menu. */
+/** A menu. If the chosen text is wider than the menu, the script writes the full text below. */
 function selectHtml(shown: Shown): Markup {
   const { field, index, error, describedBy } = shown;
   const id = fieldId(index);
@@ -106,13 +106,13 @@ function groupHtml(shown: Shown): Markup {
         id: optionId(index, n),
         class: spots ? `spot-${n}` : null,
         checked: chosen.includes(option.value),
-        // The option has a second label in the picture or text. Its name is that of the list.
+        // The option has two labels: in the list, and in the picture or text. Screen readers use the label in the list.
         'aria-labelledby': spots ? `${optionId(index, n)}-name` : null,
       })}><label for="${optionId(index, n)}"${attributes({ id: spots ? `${optionId(index, n)}-name` : null })}>${optionLabel(option, field.columns)}</label></div>`,
   )}</fieldset>`;
 }
 
-/** A screen reader says the heading of each further column. */
+/** The label of an option. In further columns, a screen reader also says the heading of the column. */
 function optionLabel(option: FieldOption, columns: readonly string[]): Content {
   if (option.cells.length === 0) return inlineHtml(option.label);
   return html`<span class="cell">${inlineHtml(option.label)}</span>${option.cells.map((cell, i) => html` <span class="cell"><span class="cell-head">${columns[i + 1] ?? ''}: </span>${marked(cell)}</span>`)}`;

@@ -4,7 +4,7 @@ import { dataTable, marked } from './text.ts';
 
 type Chart = Extract<Figure, { kind: 'bar_chart' | 'line_graph' | 'pie_chart' | 'pictogram' }>;
 
-/** A table shows the values of every chart. */
+/** Shows a figure. Each chart comes with a table of its values. */
 export function figureHtml(figure: Figure): Markup {
   switch (figure.kind) {
     case 'table':
@@ -38,7 +38,7 @@ function valueTable(figure: Chart): Markup {
   );
 }
 
-/** Steps of 1, 2 or 5 times a power of 10, at most 6 of them. */
+/** The step between two lines of an axis: 1, 2 or 5 times a power of 10, so that there are at most 6 steps. */
 function stepFor(span: number): number {
   const power = 10 ** Math.floor(Math.log10(span / 5));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => span / step <= 6)!;
@@ -47,7 +47,7 @@ function stepFor(span: number): number {
 const round = (value: number): number => Math.round(value * 100) / 100;
 const short = (value: number): string => String(round(value));
 
-/** A bar chart or line graph, 320 units wide, so that its text is readable on a phone. */
+/** Draws a bar chart or line graph. A width of 320 units keeps its text readable on a phone. */
 function axes(figure: Chart): Markup {
   const values = figure.points.map((point) => point.value);
   const min = Math.min(0, ...values);
@@ -86,7 +86,7 @@ function kindName(figure: Chart): string {
   ];
 }
 
-/** Each symbol stands for `per_symbol`; a narrower one is a part of it. */
+/** Draws a pictogram. Each symbol means `per_symbol`, and a narrower symbol means a part of it. */
 function pictogram(figure: Chart): Markup {
   const per = figure.per_symbol ?? 1;
   const max = Math.max(...figure.points.map((point) => Math.ceil(point.value / per)));

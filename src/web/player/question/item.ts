@@ -8,7 +8,10 @@ import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';
 
 const stemId = 'question-text';
 
-/** A question of any type with its controls. @param wanting the fields that the message of `errorId` is about */
+/**
+ * Shows a question of any type with its controls.
+ * @param wanting the fields that the message with the ID `errorId` is about
+ */
 export function itemHtml(
   model: RenderModel,
   given: Answer | null,
@@ -45,13 +48,13 @@ ${
 }`;
 }
 
-/** The question comes before a long text, so that the learner knows what to read for. */
+/** Shows the question before a long text, so that the learner knows what to look for. */
 function passageHtml(passage: NonNullable<RenderModel['passage']>, stem: RenderModel['stem']): Markup {
   return html`<div class="ahead"><p class="genre">Read the text below to answer this:</p>${blocksHtml(stem)}</div>
 <section class="passage" aria-labelledby="passage-title"><p class="genre">${passage.genre}</p><h2 id="passage-title">${passage.title}</h2>${blocksHtml(passage.blocks)}</section>`;
 }
 
-/** The simulated screen of a task. */
+/** Shows the simulated program in which the learner does the task. */
 function taskHtml(task: NonNullable<RenderModel['task']>, field: (name: string) => Markup): Markup {
   return html`<section class="screen ${task.kind}" aria-labelledby="screen-title"><h2 id="screen-title">${task.title}</h2><div class="screen-body">${task.screen.map((part) => screenPart(part, field))}</div></section>`;
 }
@@ -92,7 +95,7 @@ function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
   }
 }
 
-/** The picture or text of a hotspot. Touching a place chooses an option of the list below. */
+/** The picture or text of a hotspot question. Touching a place chooses its option in the list below. */
 function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   if (surface.kind === 'picture') {
     const at = new Map(surface.spots.map((spot, n) => [spot, n]));
@@ -110,7 +113,7 @@ function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   return html`<div class="surface text">${surface.lines.map((line) => html`<p>${inlineHtml(line, (spot) => html`<label for="${optionId(0, n)}" class="place place-${n++}">${spot.text}</label>`)}</p>`)}</div>`;
 }
 
-/** Rows from the top, each from left to right. */
+/** Sorts the places of a picture into rows from top to bottom, each from left to right. */
 function rowsOf<T extends { x: number; y: number; height: number }>(spots: readonly T[]): T[][] {
   const rows: T[][] = [];
   for (const spot of [...spots].sort((a, b) => a.y - b.y)) {
@@ -121,14 +124,14 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
   return rows.map((row) => row.sort((a, b) => a.x - b.x));
 }
 
-/** The empty fields of an incomplete answer, otherwise all fields. */
+/** The fields that need attention: the empty ones of an incomplete answer, otherwise all. */
 export function wantingFields(problem: Problem, { fields }: RenderModel, given: Answer): readonly Field[] {
   const isEmpty = ({ name }: Field) => [given[name] ?? []].flat().every((value) => value.trim() === '');
   const empty = problem === 'incomplete' ? fields.filter(isEmpty) : [];
   return empty.length === 0 ? fields : empty;
 }
 
-/** The message does not say whether the answer is right. */
+/** Says how to write the answer, but never whether the answer is right. */
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
     case 'not_a_number':

@@ -9,7 +9,10 @@ import { type Page, errorSummary } from '../layout.ts';
 import { startForm } from '../pages.ts';
 import { type Subject, subjectNames } from '../../../engine/scoring/levels.ts';
 
-/** One easy question for each subject, to try the controls. It is not in the item bank, and nothing of it is stored. */
+/**
+ * One easy question for each subject, so that learners can try the controls. The item bank does not contain it, and no
+ * answer is stored.
+ */
 const practices = questions as unknown as Record<Subject, { item: RenderedItem; answer: string }>;
 
 function modelOf(subject: Subject): RenderModel {

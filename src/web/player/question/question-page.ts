@@ -9,12 +9,12 @@ import { type Page, errorSummary } from '../layout.ts';
 import { timeLeft } from '../words.ts';
 import { subjectNames } from '../../../engine/scoring/levels.ts';
 
-/** With less time left, a page says how much. The script does the same while the page is open. */
+/** If less time is left, the page warns the learner. The script also warns while the page is open. */
 const warnBelowMs = 10 * 60_000;
 
 function progress(sitting: SittingRow, question: Question, nowMs: number): Markup {
   const left = remainingMs(sitting, nowMs);
-  // The display stops after 10 minutes, and so does the shown time.
+  // A question counts at most 10 minutes of display, so the shown time stops then too.
   const max = maxDisplayMs - displayMs(sitting, nowMs);
   return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.max}</span></h1><p id="time" data-left="${left}" data-most="${max}">${timeLeft(left)}</p>
 <progress max="${question.max}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.max}"></progress></div>
@@ -25,7 +25,7 @@ function hidden(sitting: SittingRow, position: number): Markup {
   return html`<input type="hidden" name="sitting" value="${sitting.sitting_id}"><input type="hidden" name="position" value="${position}"><input type="hidden" name="do" id="act" value="next">`;
 }
 
-/** @param again the answer that was refused, and why */
+/** @param again the refused answer, and why it was refused */
 export function questionPage(
   base: string,
   sitting: SittingRow,

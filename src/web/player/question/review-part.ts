@@ -14,23 +14,23 @@ export type Closing =
       subject: Subject;
       content: ResultContent;
       address: string;
-      /** The sitting was left, and closed after 48 hours. */
+      /** The learner left the sitting, and it was closed after 48 hours. */
       unfinished: boolean;
-      /** The sitting has fewer answers than a full one. */
+      /** The sitting has fewer answers than the minimum of a full sitting. */
       few: boolean;
-      /** A reviewer has set another level than the engines. */
+      /** A reviewer has set a level other than the engines' level. */
       byPerson: boolean;
       assessedMs: number;
     }
   | { kind: 'removed' | 'erased' | 'void'; subject: Subject };
 
-/** How the result was made, how to ask for a human review, and what came of it. */
+/** What the page needs to show human reviews of a result, and the form that asks for one. */
 export type Asked = {
-  /** The target of the form. */
+  /** The URL to send the form to. */
   address: string;
   reviews: readonly Review[];
   nowMs: number;
-  /** A request that was refused, and why. */
+  /** The text of a refused request, and why it was refused. */
   again: { text: string; problem: string } | null;
 };
 

@@ -1,7 +1,7 @@
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { type Block, type Inline, parseInline } from '../../../engine/item-bank/markup.ts';
 
-/** The bank's parsed markup as HTML. @param spot makes the label of a place in a text */
+/** Turns the item bank's parsed markup into HTML. @param spot makes the label of a place in the text */
 export function inlineHtml(
   inline: readonly Inline[],
   spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text,
@@ -31,12 +31,15 @@ export function blocksHtml(blocks: readonly Block[]): Markup {
   })}`;
 }
 
-/** The bank's markup before it is parsed. */
+/** Turns the item bank's unparsed markup into HTML. */
 export function marked(text: string): Markup {
   return inlineHtml(parseInline(text));
 }
 
-/** A table that may be wider than a phone. It scrolls alone, also by keyboard, and the script says so when it does. */
+/**
+ * A table that may be wider than a phone. Only the table scrolls, also by keyboard; the script shows a hint when it is
+ * too wide.
+ */
 export function dataTable(
   caption: string,
   header: readonly Content[],
