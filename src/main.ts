@@ -22,17 +22,20 @@ import type { Sender } from './integrations/webhooks/http/send.ts';
 import { DeliveryWorker } from './integrations/webhooks/worker.ts';
 
 /**
- * Deliveries and emails get at least this time. A stop that takes longer is cut off before the service manager kills
- * the process.
+ * Pending deliveries and emails get at least this time when the service stops. A longer stop is cut off, so that the
+ * service manager does not kill the process.
  */
 const minStopMs = 5000;
 
-/** For localhost Fastify opens a second server for IPv6, without our handlers. */
+/**
+ * For `localhost`, Fastify opens a second server for IPv6 without our request handlers, so the service listens on
+ * 127.0.0.1 only.
+ */
 const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
 
 export type Role = 'all' | 'web' | 'worker';
 
-/** `source`: what the probe and metrics port reports; `metricsUrl`: its URL. */
+/** `source`: the data of the probe and metrics port. `metricsUrl`: the URL of that port, or null if it is closed. */
 export type Service = {
   app: App;
   http: HttpServer | null;
@@ -44,8 +47,8 @@ export type Service = {
 
 /**
  * Starts a role on an open app.
- * @param options `sender`: replaces the ordinary sender; `gathered`: the parent process has the probe port;
- *   `operations`: the port, if it is open already
+ * @param options `sender`: replaces the ordinary sender of deliveries. `gathered`: the parent process serves the probe
+ *   port. `operations`: the probe port, if it is already open.
  */
 export async function startService(
   opened: OpenApp,
@@ -68,16 +71,17 @@ export async function startService(
   const stop = async () => {
     probes.drain();
     draining.set(1);
-    // A change may wait longer than the stop, so its client is refused in time.
+    // A waiting change may need longer than the stop allows. Its request is refused early, so that the client gets a
+    // response.
     const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
-    // In parallel, because a stop has little time.
+    // The steps run in parallel, because the stop has little time.
     const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
     const over = new AbortController();
     const late = delay(Math.max(app.settings.drainMs, minStopMs) + 250, undefined, { signal: over.signal });
     await Promise.race([steps, late.catch(() => {})]);
     over.abort();
     clearTimeout(refusing);
-    // Last, so that the metrics show the end.
+    // The metrics port closes last, so that the metrics show the stop.
     await operations?.stop();
     await opened.close();
   };
@@ -88,7 +92,7 @@ export async function startService(
     if (port !== null) {
       draining.set(0);
       processes.set(1);
-      // Otherwise the caller already watches the process.
+      // If the port is already open, the caller also watches the process.
       if (operations === null) {
         const unwatch = watchProcess(app.clock, role);
         stops.push(async () => unwatch());
@@ -109,7 +113,7 @@ export async function startService(
       const server = http;
       stops.push(() => server.stop());
       url = await http.fastify.listen({ host: oneHost(app.settings.host), port: app.settings.port });
-      // With port 0 the public origin is known only now, before the first response.
+      // If the port is 0, the system chooses a port, so the public origin is known only after `listen`.
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
     const restamp = startUpgrade(app);

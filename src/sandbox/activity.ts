@@ -21,7 +21,10 @@ import type { GroupKey, PlannedRecord, SandboxPlan } from './data/plan.ts';
 const actor = 'sandbox';
 const sampleSize = 20;
 
-/** Makes the changes of a working day through the ordinary verbs, with their events. */
+/**
+ * Makes the changes of a working day in a sandbox, by the functions that real changes use. The sandbox therefore sends
+ * events.
+ */
 export class Activity {
   #app: App;
   #organisation: { organisation_id: number; public_id: string };
@@ -29,7 +32,7 @@ export class Activity {
   #random: Random;
   #nextNumber: number;
 
-  /** @param learners how many were seeded: the next to enrol has the next number */
+  /** @param learners how many learners were seeded; the next learner to enrol has the next number */
   constructor(
     app: App,
     organisation: { organisation_id: number; public_id: string },
@@ -44,7 +47,7 @@ export class Activity {
     this.#nextNumber = learners + 1;
   }
 
-  /** @returns the kind of the change, or null if its subject had just changed */
+  /** @returns the kind of the change. Null: the record to change was changed or deleted just before. */
   async step(): Promise<Change['kind'] | null> {
     const nextLearner = await this.#nextLearner();
     const sample: KnownLearner[] = [];
@@ -71,7 +74,7 @@ export class Activity {
     }
   }
 
-  /** Skips numbers that an earlier run enrolled. */
+  /** The next learner who is not enrolled yet. An earlier run may have enrolled the next numbers. */
   async #nextLearner() {
     for (;;) {
       const learner = this.#plan.learner(this.#nextNumber);

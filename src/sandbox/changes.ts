@@ -15,7 +15,10 @@ import {
 } from './data/results.ts';
 import { type Subject, subjects } from '../engine/scoring/levels.ts';
 
-/** Active memberships of client-managed groups, and completed results, oldest first. */
+/**
+ * A learner in the sandbox. `groups`: active memberships of client-managed groups. `results`: completed results, oldest
+ * first.
+ */
 export type KnownLearner = {
   ref: string | null;
   full_name: string;
@@ -23,12 +26,12 @@ export type KnownLearner = {
   results: readonly PlannedRecord[];
 };
 
-/** `learners` is a new sample of about 20. */
+/** What `nextChange` may use. `learners`: a new random sample of about 20 learners. */
 export type SandboxState = {
   /** Milliseconds since 1970. */
   nowMs: number;
   learners: readonly KnownLearner[];
-  /** Client-managed groups, archived ones included. */
+  /** Client-managed groups, including archived groups. */
   groups: readonly PlannedGroup[];
   /** The learner who enrols next. */
   nextLearner: PlannedLearner;
@@ -45,7 +48,7 @@ export type Change =
     }
   | { kind: 'rename'; group: GroupKey; name: string };
 
-/** In percent. */
+/** The share of each kind of change in percent. */
 export const changeShares: readonly (readonly [Change['kind'], number])[] = [
   ['completion', 45],
   ['move', 25],
@@ -55,7 +58,7 @@ export const changeShares: readonly (readonly [Change['kind'], number])[] = [
   ['rename', 5],
 ];
 
-/** Types that learners change during a year. */
+/** Types of groups that learners change during a year. */
 const movableTypes: readonly GroupType[] = [
   'class',
   'teaching_group',
@@ -67,7 +70,7 @@ const movableTypes: readonly GroupType[] = [
 const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved online)'];
 
 function completion(random: Random, state: SandboxState): Change | null {
-  // A second result of a learner without a reference could not be tied to the learner.
+  // Learners without a reference get no second result, because nothing would show that both belong to one learner.
   const named = state.learners.filter((learner) => learner.ref !== null);
   if (named.length === 0) return null;
   const learner = pick(random, named);
@@ -76,7 +79,7 @@ function completion(random: Random, state: SandboxState): Change | null {
   const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
   const rung = before === undefined ? -1 : rungsOf(subject).indexOf(before.working_level!);
   const ability = rung < 0 ? normal(random) : abilityAtRung(subject, rung) + 0.28 + 0.3 * normal(random);
-  // The luck behind a stored level is unknown: use about the middle.
+  // The luck behind a stored level is unknown, so the next luck is drawn around the middle.
   const luck = rung < 0 ? random.float() : 0.35 + 0.3 * random.float();
   return {
     kind: 'completion',
@@ -135,7 +138,7 @@ function enrolment(state: SandboxState): Change {
   };
 }
 
-/** An ending replaces the one before, so that names stay readable after weeks. */
+/** Renames a group. A new ending replaces the previous ending, so that names stay readable after weeks. */
 function rename(random: Random, state: SandboxState): Change | null {
   const active = state.groups.filter((group) => !group.archived);
   if (active.length === 0) return null;
@@ -181,7 +184,10 @@ const makers: Record<Change['kind'], (random: Random, state: SandboxState) => Ch
   rename,
 };
 
-/** The next change of the sandbox. A kind that finds nothing to change becomes a completion or an enrolment. */
+/**
+ * The next change of the sandbox. If the drawn kind finds nothing to change, the change is a completion or an
+ * enrolment.
+ */
 export function nextChange(random: Random, state: SandboxState): Change {
   return makers[drawKind(random)](random, state) ?? completion(random, state) ?? enrolment(state);
 }

@@ -18,20 +18,20 @@ import { planSandbox } from './data/plan.ts';
 import { normal, outcomeAt } from './data/results.ts';
 import { seedOrganisation } from './seed.ts';
 
-/** Enough for several pages at small limits. */
+/** This number of learners fills several pages if a client asks for small pages. */
 const learners = 50;
 
-/** The actor in the audit log of the organisation. */
+/** The actor, as the organisation's audit log shows it. */
 export type By = { actor: string; action: string; requestId: string };
 
-/** Checked inside the transaction that makes a sandbox. */
+/** A check that runs inside the transaction that makes or resets a sandbox. */
 type Guard = (work: UnitOfWork) => Promise<void>;
 const anybody: Guard = async () => {};
 
 /** The sandbox exists, but some of its learners are missing. */
 export class NotSeeded extends Error {}
 
-// One process at a time makes an organisation's sandbox. Other changes of the organisation do not wait.
+// Only one process at a time makes or resets an organisation's sandbox. Other changes of the organisation do not wait.
 const lock = statement('sandbox.lock')`
   select pg_advisory_xact_lock(${advisoryLocks.sandboxes}, ($1::int8 % 2147483647)::int4)`;
 
@@ -53,7 +53,8 @@ async function make(work: UnitOfWork, organisation: Organisation, by: By): Promi
 }
 
 /**
- * After a crash the sandbox lacks learners, and the user resets it.
+ * Adds the learners of a new sandbox. If a crash interrupts this, learners are missing until the user resets the
+ * sandbox.
  * @returns the public ID of the sandbox, which another process may have reset meanwhile
  */
 async function seed(app: App, organisation: Organisation, sandbox: Made): Promise<string> {
@@ -79,8 +80,8 @@ async function holdSandbox(work: UnitOfWork, organisationId: number, guard: Guar
 }
 
 /**
- * Makes and seeds an organisation's sandbox, unless there is one.
- * @returns its public ID
+ * Makes and seeds an organisation's sandbox, unless it already exists.
+ * @returns the sandbox's public ID
  * @throws NotSeeded
  */
 export async function grantSandbox(
@@ -99,9 +100,10 @@ export async function grantSandbox(
 }
 
 /**
- * Ends the sandbox's keys, then deletes its log in batches. One transaction then deletes it and makes another. After a
- * crash before that, the old sandbox stays, without valid keys and part of its log (docs/decisions/0010).
- * @returns the new public ID
+ * Revokes the sandbox's keys and deletes its audit log in batches. Then one transaction deletes the sandbox and makes a
+ * new one. After a crash before that transaction, the old sandbox remains, with no valid keys and an incomplete log
+ * (docs/decisions/0010).
+ * @returns the new sandbox's public ID
  * @throws NotSeeded
  */
 export async function resetOwnSandbox(
@@ -135,8 +137,8 @@ export async function resetOwnSandbox(
 }
 
 /**
- * Makes a result of a test learner with its events.
- * @returns its ID
+ * Makes a result of a test learner and its events.
+ * @returns the result's ID; null if the learner does not exist or has no reference
  */
 export async function makeTestResult(
   work: UnitOfWork,

@@ -17,12 +17,12 @@ import { uuidOf } from '../platform/crypto/random.ts';
 
 const seed = 'sandbox-1';
 
-/** Kept in a file, so that a restart shows the same key and plan. */
+/** The state is kept in a file, so that a restarted sandbox has the same key and the same learners. */
 type SandboxState = {
   organisation_id: string;
   access_key_id: string;
   secret_access_key: string;
-  /** Seeded so far. */
+  /** How many learners are seeded so far. */
   learners: number;
   referenceMs: number;
   /** Whether all learners are seeded. */
@@ -37,8 +37,8 @@ export type Sandbox = {
   secret: string;
   owner: SandboxOwner;
   /**
-   * Seeds the missing learners until the signal aborts.
-   * @returns how many there are
+   * Seeds the missing learners until all exist or the signal aborts.
+   * @returns how many learners the sandbox has
    */
   fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
@@ -68,7 +68,7 @@ const keyIsGood = statement('sandbox.key_is_good')`
 const recent = statement('sandbox.recent')`
   select position from assessment_feed where organisation_id = $1 order by position desc offset 2 limit 1`;
 
-/** A `since` that shows only the last few changes; null in an empty sandbox. */
+/** A value for `since` with which a client gets only the last few changes; null in an empty sandbox. */
 export async function recentSince(app: App, organisationId: number): Promise<string | null> {
   const [row] = await app.db.query<{ position: number }>(recent, [organisationId]);
   return row === undefined ? null : formatPosition(row.position);
@@ -81,8 +81,8 @@ export async function resetSandbox(app: App): Promise<void> {
 }
 
 /**
- * Finds or makes the sandbox, its key and its first learners. `fill` makes the other learners while the service
- * answers. After an interruption, the next start continues.
+ * Finds or makes the sandbox, its key and its first learners. `fill` makes the other learners while the service answers
+ * requests. If `fill` is interrupted, it continues after the next start.
  */
 export async function openSandbox(app: App, learners: number): Promise<Sandbox> {
   const publicId = uuidOf(seed, 'organisation');

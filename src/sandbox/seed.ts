@@ -14,7 +14,7 @@ import { ensureTeam } from '../organisations/teams.ts';
 import { uuidOf } from '../platform/crypto/random.ts';
 import type { PlannedLearner, SandboxPlan } from './data/plan.ts';
 
-/** Learners in one transaction. The first chunk is small, so that the service answers soon. */
+/** How many learners one transaction adds. The first transaction adds fewer, so that the service starts soon. */
 const chunkSize = 250;
 const firstChunkSize = 50;
 
@@ -31,8 +31,8 @@ type Seeding = {
 };
 
 /**
- * Fills an organisation through the ordinary verbs, and yields the number of learners after each step. A repeated call
- * keeps what exists.
+ * Adds learners, groups and results to an organisation by the functions that real changes use. Yields the number of
+ * learners after each step. A repeated call keeps existing records.
  */
 export async function* seedOrganisation(
   app: App,
@@ -137,12 +137,12 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
   await moveLearners(seeding, named);
 }
 
-/** An interrupted run may have withdrawn the result. */
+/** Ignores that the result does not exist: an earlier, interrupted run may have withdrawn it. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
 }
 
-/** One call for each group and round. */
+/** Moves learners in rounds. In each round, one call for each group removes or adds all its learners. */
 async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref: string })[]): Promise<void> {
   const rounds = Math.max(0, ...learners.map((learner) => learner.moves.length));
   for (let round = 0; round < rounds; round++) {

@@ -3,7 +3,7 @@ import type { Dedicated } from '../../platform/db/database.ts';
 import { drawState } from '../../feed/position.ts';
 import { beginFeedAgain } from '../../feed/restored.ts';
 
-/** Tables of results, learners and groups; referring tables come first. */
+/** Tables of results, learners and groups. A table that refers to another table comes before it. */
 const recordTables = [
   'evidence',
   'sitting_item',
@@ -30,15 +30,16 @@ const recordTables = [
   'idempotency',
 ];
 
-/** Copying more learners would block the sandbox for too long. */
+/** A backup of more learners would block the sandbox for too long. */
 const maxLearners = 20_000;
 
 const feedColumns = 'position, state, groups_version, shape, shape_position, digest_n, digest_w1, digest_w2';
 
 /**
- * A backup of a sandbox and its restore, as clients see it: later records vanish without tombstones, and positions stay
- * above those that were shown (docs/decisions/0014). Stored responses are restored too, or one could name a lost
- * learner. Keys, endpoints and the audit log stay.
+ * A backup of a sandbox and its restore. Clients see later records vanish without tombstones, and new positions above
+ * all earlier positions (docs/decisions/0014).
+ * Stored responses are restored too, because a later response could name a learner who no longer exists. Keys,
+ * endpoints and the audit log stay.
  */
 export class Backup {
   #connection: Dedicated;
@@ -48,7 +49,7 @@ export class Backup {
 
   constructor({ db, random }: Pick<App, 'db' | 'random'>, organisationId: number) {
     this.#random = random;
-    // The copies are temporary tables of this connection.
+    // The copies are temporary tables, which exist only on this connection.
     this.#connection = db.dedicated();
     this.#organisationId = organisationId;
   }
@@ -68,7 +69,7 @@ export class Backup {
     }
   }
 
-  /** Without generated columns. */
+  /** The table's columns without generated columns, because PostgreSQL refuses to insert their values. */
   async #columnsOf(table: string): Promise<string> {
     const [row] = await this.#connection.query<{ columns: string }>(
       `select string_agg(quote_ident(column_name), ', ') as columns from information_schema.columns
@@ -97,7 +98,7 @@ export class Backup {
     this.#isKept = true;
   }
 
-  /** @returns whether there was a backup */
+  /** @returns false if there is no backup */
   async restore(): Promise<boolean> {
     if (!this.#isKept) return false;
     await this.#inTransaction(async (went) => {

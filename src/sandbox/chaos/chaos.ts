@@ -9,7 +9,7 @@ import type { Sender } from '../../integrations/webhooks/http/send.ts';
 import { enact, type Fault, rewriteReply, standBetween } from './faults.ts';
 import { withUnknown } from './unknown.ts';
 
-/** The faults of `ars sandbox --chaos`; the guide's list is made from this table. */
+/** The faults of `ars sandbox --chaos`. The list in the guide is generated from this table. */
 export const chaosKinds = {
   slow: 'An answer begins up to three seconds late, and comes in pieces.',
   'rate-limited': '429 with `Retry-After`; nothing was done.',
@@ -35,8 +35,8 @@ export type ChaosKind = keyof typeof chaosKinds;
 const allKinds = Object.keys(chaosKinds) as ChaosKind[];
 
 /**
- * The kinds of `--chaos=KIND,…`; all of them if the text is empty.
- * @throws RangeError with the names of all kinds
+ * Parses the kinds in `--chaos=KIND,…`. Empty text means all kinds.
+ * @throws RangeError if a kind is unknown. The message lists all kinds.
  */
 export function readKinds(text: string): Set<ChaosKind> {
   if (text === '') return new Set(allKinds);
@@ -48,7 +48,7 @@ export function readKinds(text: string): Set<ChaosKind> {
 
 type FaultKind = Fault['kind'];
 
-/** Shares of all requests. */
+/** The share of all requests that meet each fault. */
 export const faultShares: readonly (readonly [FaultKind, number])[] = [
   ['slow', 0.08],
   ['rate-limited', 0.04],
@@ -61,7 +61,10 @@ export const faultShares: readonly (readonly [FaultKind, number])[] = [
 const slowestMs = 3000;
 const longestRefusalSeconds = 3;
 
-/** Every fault draws two numbers, so one seed gives the same faults for any set of kinds. */
+/**
+ * Every request draws two numbers, even without a fault. The faults of a seed therefore do not depend on the enabled
+ * kinds.
+ */
 function drawFault(random: Random, kinds: ReadonlySet<ChaosKind>): Fault | null {
   let at = random.float();
   const size = random.float();
@@ -79,7 +82,10 @@ function faultOf(kind: FaultKind, size: number): Fault {
   return { kind };
 }
 
-/** Lets API requests meet faults, so that an integration can be tested. The service itself is unchanged. */
+/**
+ * Adds faults to API requests, so that developers can test their integration. The service behind the faults is
+ * unchanged.
+ */
 export function disturb(
   server: Server,
   kinds: ReadonlySet<ChaosKind>,
@@ -104,7 +110,7 @@ export function disturb(
 const heldShare = 0.2;
 const longestHoldMs = 5000;
 
-/** Delays deliveries, or lets later ones to the same endpoint overtake them. */
+/** Delays deliveries, or holds a delivery back until a later delivery to the endpoint has overtaken it. */
 export function disturbSender(
   sender: Sender,
   kinds: ReadonlySet<ChaosKind>,
@@ -147,7 +153,7 @@ export function disturbSender(
 
 const recent = 50;
 
-/** Sends a recent delivery again. */
+/** Repeats a recent successful delivery, because webhook endpoints must accept duplicates. */
 export async function repeatDelivery(app: App, organisationId: number, random: Random): Promise<boolean> {
   const deliveries = await listDeliveries(app.db, organisationId, {
     endpointId: null,

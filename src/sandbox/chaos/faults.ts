@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, ServerResponse } from 'node:http';
 import { ApiError, errorBody, type ErrorCode } from '../../platform/errors/errors.ts';
 
-/** Faults between a client and any service. */
+/** Faults that a proxy between a client and any service can cause. */
 export type Fault =
   | { kind: 'slow'; ms: number }
   | { kind: 'rate-limited'; seconds: number }
@@ -12,7 +12,7 @@ export type Fault =
 
 const pieces = 5;
 
-/** Sends the body in pieces. */
+/** Sends the body in pieces, spread over the given time. */
 function trickle(response: ServerResponse, ms: number): void {
   const end = response.end.bind(response) as (body?: Buffer) => ServerResponse;
   response.end = ((body?: string | Buffer) => {
@@ -31,7 +31,7 @@ function trickle(response: ServerResponse, ms: number): void {
   }) as ServerResponse['end'];
 }
 
-/** Ends the connection after half of the body, or before any of it. */
+/** Closes the connection after half of the body, or before the body. */
 function breakOff(response: ServerResponse, half: boolean): void {
   response.end = ((body?: string | Buffer) => {
     const bytes = Buffer.from(body ?? '');
@@ -76,7 +76,7 @@ export function enact(fault: Fault, request: IncomingMessage, response: ServerRe
   }
 }
 
-/** Puts a function between a server's requests under `base` and the service. */
+/** Passes all requests under `base` to `between`, which decides whether and how the service gets them. */
 export function standBetween(
   server: Server,
   base: string,
@@ -96,15 +96,16 @@ export function standBetween(
 type Head = [status: number, headers?: Record<string, unknown> | unknown[]];
 
 /**
- * Replaces the JSON of a successful response; streams pass. The head is sent with the body.
- * @param rewrite may also replace a header
+ * Replaces the JSON in a successful response; streamed responses stay unchanged. The head is sent together with the
+ * body.
+ * @param rewrite returns the new JSON, and may also replace a header
  */
 export function rewriteReply(
   request: IncomingMessage,
   response: ServerResponse,
   rewrite: (json: string, setHeader: (name: string, value: string) => void) => string,
 ) {
-  // A compressed body could not be read.
+  // The service must not compress the body, because the JSON has to be read.
   delete request.headers['accept-encoding'];
   const { writeHead, write, end } = response;
   let head: Head | null = null;
@@ -118,7 +119,7 @@ export function rewriteReply(
     if (head !== null) response.writeHead(head[0], Object.fromEntries(fieldsOf(head[1])));
     return response.write(...args);
   }) as ServerResponse['write'];
-  // The body of a response may be null.
+  // Fastify may pass null as the body.
   response.end = ((body?: string | Buffer | null) => {
     asBefore();
     let sent = body;
@@ -135,7 +136,7 @@ export function rewriteReply(
   }) as ServerResponse['end'];
 }
 
-/** Names in lower case. */
+/** The header names and values. The names are in lower case. */
 function fieldsOf(headers: Head[1]): [string, OutgoingHttpHeader][] {
   const pairs = Array.isArray(headers)
     ? Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i], headers[2 * i + 1]])

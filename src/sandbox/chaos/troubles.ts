@@ -35,7 +35,7 @@ const memberships = statement('chaos.memberships')`
 const actor = 'sandbox';
 const reason = 'The sandbox was told to change now and then';
 
-/** Kinds that `ChaosChanges.step` carries out. */
+/** The kinds that `ChaosChanges.step` can carry out. */
 const stepKinds = [
   'amended',
   'withdrawn',
@@ -49,7 +49,7 @@ const stepKinds = [
 
 type StepKind = (typeof stepKinds)[number];
 
-/** Changes data and events of a sandbox through the ordinary verbs. */
+/** Changes data and events of a sandbox by the functions that real changes use. */
 export class ChaosChanges {
   readonly kinds: readonly StepKind[];
   #app: App;
@@ -70,12 +70,12 @@ export class ChaosChanges {
     this.kinds = stepKinds.filter((kind) => kinds.has(kind));
   }
 
-  /** @returns the kind, or null if there was nothing to change */
+  /** @returns the kind of the change, or null if nothing could be changed */
   async step(kind: StepKind = pick(this.#random, this.kinds)): Promise<StepKind | null> {
     try {
       return (await this.#does(kind)) ? kind : null;
     } catch (error) {
-      // The subject of the change was deleted just now.
+      // The record to change was deleted just before.
       if (error instanceof ApiError && error.code === 'not_found') return null;
       throw error;
     }

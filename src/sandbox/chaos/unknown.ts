@@ -1,6 +1,6 @@
 /**
- * Responses of a future version, with new fields and unknown enumeration values. One record always gives the same
- * response.
+ * Changes responses as a future version may: they contain new fields and unknown enumeration values. The changes of a
+ * record are always equal, so that repeated reads agree.
  */
 
 export const unknownEvent = 'sandbox.surprised';

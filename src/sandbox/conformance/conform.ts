@@ -31,9 +31,12 @@ export type ConformOptions = {
   server: Server;
   url: string;
   forwarder: Forwarder | null;
-  /** Null if there is no mirror yet. `isNeeded`: throw the reason instead. */
+  /**
+   * Reads the consumer's mirror; null if there is no mirror yet. `isNeeded`: throw the reason instead of returning
+   * null.
+   */
   readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** Called when the service is ready; null if the consumer is started elsewhere. */
+  /** The service calls it when it is ready. Null: the consumer is started elsewhere. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
   patienceMs: number;
@@ -41,7 +44,7 @@ export type ConformOptions = {
   onOutcome: (outcome: ScenarioOutcome) => void;
 };
 
-/** Plays the scenarios with a consumer in an organisation of its own. */
+/** Plays the scenarios with one consumer, in an organisation that exists only for this test. */
 export async function conform(options: ConformOptions): Promise<ScenarioOutcome[]> {
   const { app, url, forwarder } = options;
   const stage = await Stage.open(app, newSecret(app.random), forwarder);
@@ -71,7 +74,7 @@ export async function conform(options: ConformOptions): Promise<ScenarioOutcome[
     await runner?.start();
     for (const scenario of scenarios) {
       const isAsked = options.only?.includes(scenario.name) ?? true;
-      // Later scenarios compare with the first walk.
+      // The first scenario is always played, because later scenarios compare with its full sync.
       if (!isAsked && scenario !== scenarios[0]) continue;
       if (options.signal.aborted) break;
       const outcome = await played(trial, scenario, forwarder);
@@ -118,7 +121,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   }
 }
 
-/** A consumer that uses its own clock as `since` loses results in any scenario. */
+/** Adds the fault of a consumer that uses its own clock as `since`: in any scenario, it may lose results. */
 function judged({ front }: Trial, faults: Found[]): Found[] {
   if (front.ownClock === null) return faults;
   const { since, newest } = front.ownClock;
@@ -134,7 +137,7 @@ function judged({ front }: Trial, faults: Found[]): Found[] {
   ];
 }
 
-/** Reads the feed through the consumer's filters with another key. */
+/** Reads the feed with another key but with the consumer's filters, so that the test can compare both. */
 function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<string, string>> {
   const headers = {
     'x-access-key-id': stage.ownKey.access_key_id,

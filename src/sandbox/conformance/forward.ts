@@ -10,8 +10,8 @@ import {
 } from '../../integrations/webhooks/http/signing.ts';
 
 /**
- * Forwards events to a developer's machine. A person names the URL, so plain HTTP and private addresses are allowed;
- * HTTP only on this machine, because events hold personal data.
+ * Forwards events to a developer's machine. A person enters the URL, so private addresses are allowed. Plain HTTP is
+ * allowed only to the local machine, because events contain personal data.
  */
 
 export type Forwarded = { deliveryId: string; statusCode: number | null; durationMs: number; error: string | null };
@@ -20,7 +20,7 @@ export type Forwarder = {
   forward(secret: string, deliveryId: string, body: string): Promise<Forwarded>;
   /** Posts an event that is already signed. */
   post(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded>;
-  /** Posts deliveries that a receiver must refuse. `refused`: it answered with 4xx. */
+  /** Posts deliveries that a receiver must refuse. `refused`: the receiver answered with a 4xx status. */
   probe(
     secret: string,
     body: string,
@@ -29,10 +29,10 @@ export type Forwarder = {
   close(): Promise<void>;
 };
 
-// The limits of real deliveries.
+// Forwarded events have the limits of real deliveries.
 const { webhookAnswerMs: timeoutMs, webhookAnswerBytes: maxResponseBytes } = limits;
 
-/** @throws RangeError that says what is wrong with the URL */
+/** @throws RangeError with the reason why the URL is not accepted */
 export function parseForwardTo(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (
@@ -106,7 +106,7 @@ function probesOf(secret: string, body: string, nowMs: number, deliveryId: () =>
   return [...probes, { probe: 'without the signature header', headers: unsigned, body }];
 }
 
-/** @param signal aborts requests */
+/** @param signal aborts requests in progress */
 export function createForwarder(url: URL, clock: Clock, signal: AbortSignal): Forwarder {
   const agent = new Agent({ allowH2: false });
   const post = createPost(url, agent, clock, signal);

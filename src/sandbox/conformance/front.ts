@@ -6,49 +6,52 @@ import { withUnknown } from '../chaos/unknown.ts';
 
 export type PageRequest = { cursor: string | null; since: string | null };
 
-/** What happens to a request instead of a response; null: nothing. `hold`: it gets no response. */
+/** The fault for a request; null: no fault. `hold`: the request gets no response. */
 export type Trouble = (request: PageRequest | null) => Fault | 'hold' | null;
 
-/** Parameters that select a page, not records. */
+/** Query parameters that select a page. All other parameters filter records. */
 const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
 
-/** @property isWhole it read everything, without `since` */
+/**
+ * A full or incremental sync by the consumer.
+ * @property isWhole the consumer read the full feed, without `since`
+ */
 export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
 
 type Begun = { beganMs: number; pages: number; isWhole: boolean; filters: string };
 
-/** Filters of one consumer; older ones are dropped. */
+/** The most sets of filters that are kept for a consumer. The oldest set is dropped first. */
 const maxFilters = 16;
 
-/** The service's own cursors never begin with this character. */
+/** Cursors after an empty page begin with this character. Cursors of the service never do. */
 const afterNothing = '~';
 
 const listPath = `${apiBase}/assessments`;
 
 /**
- * Stands between the consumer's requests and the service: observes them and lets them meet trouble. Requests with other
- * keys pass.
+ * Receives the consumer's requests before the service: observes each request and may add a fault. Requests with other
+ * access keys pass unchanged.
  */
 export class Front {
-  /** The filters of the last walk; null before the first. */
+  /** The filters of the latest sync; null before the first sync. */
   filters: string | null = null;
-  /** The filters of completed walks, oldest first. */
+  /** The filters of completed syncs, oldest first. */
   readonly followed = new Set<string>();
   requests = 0;
   trouble: Trouble | null = null;
   isSurprising = false;
-  /** The first page of each walk is empty, and the next has the records. */
+  /** Whether each sync begins with an empty page; the next page contains the records. */
   beginsEmpty = false;
-  /** A `since` that is later than every checkpoint that the service sent. */
+  /** Set if the consumer sent a `since` that is later than every checkpoint that the service has sent. */
   ownClock: { since: string; newest: string } | null = null;
-  /** Completed walks, oldest first. */
+  /** Completed syncs, oldest first. */
   readonly walks: Walk[] = [];
-  /** The most pages of one walk. */
+  /** The most pages that one sync has read. */
   pages = 0;
   #clock: Clock;
   #newest = '';
   #begun = new Map<string, Begun>();
-  /** URLs of requests that got an empty page, by the cursor of that page. */
+  /** The URL of each request that got an empty page. The key is the cursor on that page. */
   #emptied = new Map<string, string>();
   #waiting = new Set<() => void>();
   #paused: (() => void)[] | null = null;
@@ -62,7 +65,7 @@ export class Front {
     });
   }
 
-  /** Resolves at the next request or response, or after this time. */
+  /** Resolves at the next request or response, or after `ms` milliseconds. */
   next(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const go = () => {
@@ -75,7 +78,7 @@ export class Front {
     });
   }
 
-  /** Requests wait during a change, so the next response shows all of it. */
+  /** Makes a change while requests wait, so that the next response shows the full change. */
   async whilePaused(change: () => Promise<void>): Promise<void> {
     this.#paused = [];
     await change();
@@ -125,7 +128,7 @@ export class Front {
       this.ownClock ??= { since: since!, newest: this.#newest };
   }
 
-  /** Removes the records of a page; its cursor leads to the same page again. */
+  /** Removes the records from a page. The cursor on the empty page leads to the page with the records. */
   #empty(request: IncomingMessage, response: ServerResponse): void {
     const address = request.url!;
     rewriteReply(request, response, (text, setHeader) => {
@@ -138,7 +141,7 @@ export class Front {
     });
   }
 
-  /** Observes the response of a page. */
+  /** Counts the page to its sync, and records the sync when the last page is sent. */
   #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
     delete request.headers['accept-encoding'];
     const begun = page.cursor === null ? undefined : this.#begun.get(page.cursor);
@@ -181,7 +184,7 @@ function nextOf(text: string): string | null {
   return pagination?.next == null ? null : new URL(pagination.next).searchParams.get('cursor');
 }
 
-/** The checkpoint of a response whose head is sent. */
+/** The checkpoint in a response whose head is already sent. */
 function throughOf(response: ServerResponse): string | null {
   const head = (response as ServerResponse & { _header?: string })._header ?? '';
   return /^x-sync-through: (\S+)/im.exec(head)?.[1] ?? null;

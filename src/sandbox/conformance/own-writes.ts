@@ -3,7 +3,7 @@ import { lacking, writtenBy } from './written.ts';
 
 const lookMs = 500;
 
-/** A restore removes what the consumer has written: does it write it again? */
+/** Tests whether the consumer writes its own records again after a restore has removed them. */
 export async function ownWrites(trial: Trial): Promise<Found[]> {
   const { stage } = trial;
   await stage.completes();

@@ -5,7 +5,7 @@ import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import type { Random } from '../../platform/crypto/random.ts';
 import { type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** An example event of a type. Nothing is stored. */
+/** An example event of a type. Its records do not exist in the database. */
 export function sampleEvent(
   type: EventType,
   { nowMs, random, baseUrl }: { nowMs: number; random: Random; baseUrl: string },

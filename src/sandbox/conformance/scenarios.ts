@@ -8,7 +8,7 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 export type Scenario = {
   name: string;
-  /** For people. */
+  /** A sentence that describes the scenario in the output of `ars conform`. */
   summary: string;
   play(trial: Trial, forwarder: Forwarder | null): Promise<Found[]>;
 };
@@ -20,7 +20,7 @@ const all = (fault: string, sentence: string): Partial<Record<keyof Differences,
   ahead: [fault, sentence],
 });
 
-/** Makes a new result, so that a consumer that reads only after events reads now. */
+/** Makes a new result, because some consumers read the feed only after an event. */
 async function marked(trial: Trial): Promise<void> {
   await trial.stage.completes();
 }
@@ -102,7 +102,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
     found.push(...faultsOf(await trial.settles(1)));
   }
   const walks = front.walksSince(beganMs);
-  // One full walk may have a reason.
+  // The consumer may have a reason for one full sync, but not for each sync.
   if (walks.length < 2 || !walks.every((walk) => walk.isWhole)) return found;
   return [
     {
@@ -114,7 +114,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
   ];
 }
 
-/** A consumer that sends no request after a response that can be retried has given up. */
+/** Finds a consumer that has given up: it sent no request after a response that allows a retry. */
 function gaveUp(trial: Trial, differences: Differences, after: number, reply: string): Found[] | null {
   if (isSame(differences) || trial.front.requests > after) return null;
   const sentence = `It has not asked for anything since it got ${reply}: what can pass is tried again, after Retry-After where there is one.`;
@@ -143,7 +143,7 @@ async function scopeExit(trial: Trial): Promise<Found[]> {
 }
 
 const refusalSeconds = 2;
-/** Requests that were sent before the refusal arrived. */
+/** Requests within this time may have been sent before the refusal arrived, so they are not counted as early. */
 const onTheirWayMs = 150;
 
 async function retryAfter(trial: Trial): Promise<Found[]> {
@@ -159,7 +159,7 @@ async function retryAfter(trial: Trial): Promise<Found[]> {
       return { kind: 'rate-limited', seconds: refusalSeconds };
     }
     const sinceMs = nowMs - refusedMs;
-    // Timers may fire a little early.
+    // The limit is 50 ms shorter, because the consumer's timer may fire a little early.
     if (sinceMs > onTheirWayMs && sinceMs < refusalSeconds * 1000 - 50) earlyMs ??= sinceMs;
     return null;
   };
@@ -234,7 +234,8 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   let begunAgain = false;
   await front.whilePaused(async () => {
     await stage.renamesGroup();
-    // A later change: the consumer reads the record with the checkpoint's time again.
+    // A sync repeats the record that has the checkpoint's time. This new result is that record, so the sync does not
+    // repeat a renamed record.
     await marked(trial);
     front.trouble = (page) => {
       if (page === null) return null;
@@ -259,7 +260,10 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   );
 }
 
-/** Milliseconds after the last byte of a page: the consumer is killed while it processes it. */
+/**
+ * The delays in milliseconds from the last byte of a page to the kill. The consumer is killed while it processes the
+ * page.
+ */
 const killsAfterMs = [0, 20, 60, 150, 300];
 
 async function killed(trial: Trial): Promise<Found[]> {

@@ -21,7 +21,7 @@ import { removeEndpoint, listEndpoints } from '../../integrations/webhooks/endpo
 import { withdrawAssessment } from '../../governance/erasure/withdraw.ts';
 import { eventTypes } from '../../platform/validation/event-types.ts';
 
-/** More than one page of the largest size. */
+/** More results than the largest page contains. */
 export const firstResults = 620;
 const perLearner = 2;
 
@@ -29,26 +29,26 @@ export const refPrefix = 'CONFORM-';
 export const stageGroup = { type: 'cohort', ref: 'conform' };
 
 const why = { actor: 'conform', reason: 'A scenario of ars conform' };
-/** Attempts while a consumer starts. */
+/** How often a delivery is tried while the consumer starts. */
 const attempts = 15;
 const againMs = 400;
 
-/** An organisation in which a consumer is tested, and its changes. */
+/** The organisation in which a consumer is tested, and the changes that the scenarios make. */
 export class Stage {
   readonly app: App;
   readonly organisation: { organisation_id: number; public_id: string };
-  /** The consumer's key, and one to read the feed with. */
+  /** `key` is the consumer's access key. With `ownKey`, the test itself reads the feed. */
   readonly key: KeyPair;
   readonly ownKey: KeyPair;
   readonly groupId: string;
   readonly secret: string;
   readonly backup: Backup;
-  /** The state before the consumer wrote anything. */
+  /** A backup from before the consumer wrote anything. */
   readonly beginning: Backup;
   readonly ids: string[] = [];
   /** Delivered events, oldest first. */
   readonly delivered: { deliveryId: string; body: string; forwarded: Forwarded }[] = [];
-  /** Whether events are held back in `held`. */
+  /** Whether new events are kept in `held` instead of being delivered. */
   isHolding = false;
   /** References of learners who left the group. */
   readonly left: string[] = [];
@@ -104,8 +104,8 @@ export class Stage {
   }
 
   /**
-   * New results of new learners in the group.
-   * @returns their IDs
+   * Creates results of new learners in the group.
+   * @returns the IDs of the results
    */
   async completes(count = 1, { isSilent = false, isNameless = false, isPlaced = true } = {}): Promise<string[]> {
     const { organisation_id: id, public_id } = this.organisation;
@@ -160,13 +160,13 @@ export class Stage {
     await this.#change((work) => removeMembers(work, this.organisation.organisation_id, this.groupId, [ref]));
   }
 
-  /** Changes every result of the group. */
+  /** Renames the group, which changes all its results in the feed. */
   async renamesGroup(): Promise<void> {
     const name = `Cohort ${this.app.random.uuid().slice(0, 8)}`;
     await this.#change((work) => changeGroup(work, this.organisation.organisation_id, this.groupId, { name }));
   }
 
-  /** Restores the state before the consumer began, without its webhook endpoints. */
+  /** Restores the state from before the consumer began, and removes the consumer's webhook endpoints. */
   async restoresBeginning(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     for (const { endpoint_id } of await listEndpoints(this.app.db, id))
@@ -175,14 +175,14 @@ export class Stage {
     await this.restoresBackup(this.beginning);
   }
 
-  /** Restores a backup and restamps every live record immediately. */
+  /** Restores a backup and immediately restamps every live record, so that clients can read all records. */
   async restoresBackup(backup = this.backup): Promise<void> {
     await backup.restore();
     const restamping = newRestamping();
     while ((await restampNext(this.app, restamping)) !== 'nothing left');
   }
 
-  /** Delivers new events in order, unless they are held back. */
+  /** Delivers new events in order. While `isHolding` is true, events are kept in `held`. */
   async beginsForwarding(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     const from = (await newestEvent(this.app.db, id))?.number ?? 0;
@@ -195,7 +195,10 @@ export class Stage {
     })();
   }
 
-  /** Retries while a consumer starts, but only until its first response. */
+  /**
+   * Delivers an event. Without a response it is retried, because the consumer may still be starting. If all attempts
+   * fail, the next event is tried only once.
+   */
   async delivers({ deliveryId, body }: { deliveryId: string; body: string }): Promise<Forwarded | null> {
     if (this.#forwarder === null) return null;
     let forwarded = await this.#forwarder.forward(this.secret, deliveryId, body);

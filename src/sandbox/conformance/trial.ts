@@ -3,18 +3,18 @@ import type { Stage } from './stage.ts';
 import type { Facts } from './written.ts';
 
 export type Held = {
-  /** `updated_at` by ID. */
+  /** The `updated_at` of each result by ID. */
   held: Map<string, string>;
-  /** IDs that are stored more than once. */
+  /** IDs that the mirror contains more than once. */
   repeated: readonly string[];
 };
 
 /** A consumer that this program starts and kills. */
 export type Runner = {
   start(): Promise<void>;
-  /** Kills it without a warning, and waits for its end. */
+  /** Kills the consumer without a warning, and waits until its process has ended. */
   kill(): Promise<void>;
-  /** Whether it ended without a kill. */
+  /** Whether the consumer ended without a kill. */
   hasEnded(): boolean;
 };
 
@@ -37,24 +37,24 @@ type TrialOptions = {
   signal: AbortSignal;
   patienceMs: number;
   readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** What the service shows through the consumer's filters. */
+  /** Reads the results that the service shows under the consumer's filters. */
   readShown: (filters: string) => Promise<Map<string, string>>;
   readFacts: () => Promise<Facts>;
-  /** Before the consumer began. */
+  /** The records from before the consumer began. */
   factsBefore: Facts;
 };
 
 export type Trial = ReturnType<typeof createTrial>;
 
-/** One run with one consumer. */
+/** One test run with one consumer. */
 export function createTrial(options: TrialOptions) {
   const { stage, front, runner, signal, patienceMs, readHeld, readShown, readFacts, factsBefore } = options;
   let wasRead = false;
   const nowMs = () => stage.app.clock.monotonicMs();
 
   /**
-   * Waits until a condition is true, the consumer has ended, or patience is over.
-   * @returns whether it is true
+   * Waits until a condition is true, the consumer has ended, or the time is over.
+   * @returns whether the condition is true
    */
   async function until(isSo: () => boolean, waitMs = patienceMs): Promise<boolean> {
     const endMs = nowMs() + waitMs;
@@ -73,8 +73,9 @@ export function createTrial(options: TrialOptions) {
   }
 
   /**
-   * The consumer's mirror; empty before there is one. A mirror that is being rebuilt is waited for.
-   * @throws why the mirror cannot be read, once patience is over
+   * Reads the consumer's mirror; empty if the consumer has no mirror yet. If the mirror is being rebuilt, this function
+   * waits.
+   * @throws the reason why the mirror cannot be read, after `patienceMs` milliseconds
    */
   async function readMirror(): Promise<Held> {
     const endMs = nowMs() + patienceMs;
@@ -92,7 +93,7 @@ export function createTrial(options: TrialOptions) {
   async function differences(): Promise<Differences> {
     const { followed, filters } = front;
     const shown = new Map<string, string>();
-    // A mirror may consist of several walks, for example one for each subject.
+    // A mirror may be filled by several syncs, for example one for each subject.
     for (const one of followed.size > 0 ? followed : [filters ?? ''])
       for (const [id, updatedAt] of await readShown(one)) shown.set(id, updatedAt);
     const { held, repeated } = await readMirror();
@@ -108,8 +109,10 @@ export function createTrial(options: TrialOptions) {
   }
 
   /**
-   * Waits until mirror and service agree, or the consumer has completed enough walks and had time to store them.
-   * @param walks to wait for before agreement counts, so that actions after a response are seen
+   * Waits until mirror and service agree. It stops waiting when the consumer has completed enough syncs and had time to
+   * store them.
+   * @param walks how many syncs must be completed before agreement counts, so that the test sees what a consumer does
+   *   after a response
    */
   async function settles(walks = 0): Promise<Differences> {
     const beganMs = nowMs();
@@ -125,7 +128,7 @@ export function createTrial(options: TrialOptions) {
     }
   }
 
-  /** Whether the mirror could be read so far. */
+  /** Whether the mirror has been read at least once. */
   const hasRead = () => wasRead;
   return {
     stage,

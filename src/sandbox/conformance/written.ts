@@ -1,10 +1,12 @@
 import { request } from 'undici';
 import { refPrefix, type Stage, stageGroup } from './stage.ts';
 
-/** Records that were written through the API, as texts without IDs, because a restore changes IDs. */
+/**
+ * Records that were written through the API, as texts. The texts have no IDs, because a restored record gets a new ID.
+ */
 export type Facts = ReadonlySet<string>;
 
-/** Facts that the consumer has made, and facts of the beginning that it has removed. */
+/** `made`: facts that the consumer has added. `ended`: facts from before the consumer began that it has removed. */
 export type Written = { made: string[]; ended: string[] };
 
 type Group = { type: string; ref: string; name: string; active: boolean };
@@ -46,7 +48,7 @@ export function factsAt(api: string, stage: Stage): () => Promise<Facts> {
 
 export function writtenBy(stage: Stage, before: Facts, now: Facts): Written {
   const end = ` in ${nameOf(stageGroup)}`;
-  // The stage adds learners to its group, and some leave.
+  // The scenarios themselves add learners to the group and remove some, so these memberships do not count.
   const isOfStage = (fact: string) => fact.startsWith(`membership of ${refPrefix}`) && fact.endsWith(end);
   const left = new Set(stage.left.map((ref) => `membership of ${ref}${end}`));
   return {

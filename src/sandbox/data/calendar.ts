@@ -3,19 +3,19 @@ const hourMs = 3_600_000;
 const windowDays = 729;
 
 export type WorkingCalendar = {
-  /** Start of the reference day, milliseconds since 1970. */
+  /** The start of the reference day, in milliseconds since 1970. */
   referenceMs: number;
   /** Midnight UTC of each working day before the reference day, ascending. */
   days: readonly number[];
   /** Milliseconds by which UK time is ahead of UTC on each day. */
   offsets: readonly number[];
-  /** Running total of the relative number of learners who start on a day. */
+  /** The relative number of learners who start on or before each day. */
   enrolment: readonly number[];
 };
 
 const enrolmentByMonth = [2.4, 1.2, 0.9, 1.6, 0.9, 0.7, 0.4, 0.6, 4, 2.2, 1.2, 0.5];
 
-/** Gregorian Easter Sunday, midnight UTC (Meeus, Jones and Butcher's algorithm). */
+/** Easter Sunday in the Gregorian calendar, as midnight UTC (Meeus, Jones and Butcher's algorithm). */
 export function easterMs(year: number): number {
   const a = year % 19;
   const b = Math.floor(year / 100);
@@ -27,15 +27,15 @@ export function easterMs(year: number): number {
   return Date.UTC(year, Math.floor(n / 31) - 1, (n % 31) + 1);
 }
 
-/** Midnight UTC. Weekday 0 is Sunday; month 0 is January. */
+/** The last given weekday of a month, as midnight UTC. Weekday 0 is Sunday; month 0 is January. */
 function lastWeekday(year: number, month: number, weekday: number): number {
   const last = Date.UTC(year, month + 1, 0);
   return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * dayMs;
 }
 
 /**
- * Whether training providers in England work on a day (midnight UTC): not at weekends, on bank holidays, or from 23
- * December to 2 January.
+ * Whether training providers in England work on the day that begins at this midnight (UTC). They do not work at
+ * weekends, on bank holidays, or from 23 December to 2 January.
  */
 export function isWorkingDay(midnightMs: number): boolean {
   const date = new Date(midnightMs);
@@ -49,13 +49,13 @@ export function isWorkingDay(midnightMs: number): boolean {
   return fromEaster !== -2 && fromEaster !== 1;
 }
 
-/** UK time ahead of UTC in milliseconds. Clocks change on Sundays, so a working day has one offset. */
+/** How far UK time is ahead of UTC, in milliseconds. Clocks change on Sundays, so a working day has one offset. */
 export function ukOffsetMs(midnightMs: number): number {
   const year = new Date(midnightMs).getUTCFullYear();
   return midnightMs >= lastWeekday(year, 2, 0) && midnightMs < lastWeekday(year, 9, 0) ? hourMs : 0;
 }
 
-/** Every time of one day (UTC) gives the same calendar. */
+/** The working days before the day of `nowMs`. The time of day (UTC) does not matter. */
 export function workingCalendar(nowMs: number): WorkingCalendar {
   const referenceMs = Math.floor(nowMs / dayMs) * dayMs;
   const days: number[] = [];
@@ -73,7 +73,10 @@ export function workingCalendar(nowMs: number): WorkingCalendar {
   return { referenceMs, days, offsets, enrolment };
 }
 
-/** Index of the day on which a learner starts, at least `after` working days before the end; `u` in [0, 1). */
+/**
+ * The index of a learner's first day, at least `after` working days before the last day. `u` is a random number in [0,
+ * 1).
+ */
 export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number): number {
   const last = Math.max(0, calendar.days.length - 1 - after);
   const target = u * calendar.enrolment[last]!;
@@ -87,7 +90,7 @@ export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number
   return low;
 }
 
-/** A time from 09:00 to 17:00 UK time on a working day; `u` in [0, 1). */
+/** A time from 09:00 to 17:00 UK time on a working day. `u` is a random number in [0, 1). */
 export function workingInstant(calendar: WorkingCalendar, index: number, u: number): number {
   return calendar.days[index]! - calendar.offsets[index]! + 9 * hourMs + Math.floor(u * 8 * hourMs);
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Random } from '../../platform/crypto/random.ts';
 
 /**
- * Results of simulated sittings by subject and ability. `ars bank outcomes` makes this table, because thousands of
- * sittings would take too long at the start of a sandbox.
+ * Outcomes of simulated sittings by subject and ability. `ars bank outcomes` generates the table in advance, because
+ * thousands of sittings would delay the start of a sandbox.
  */
 export type OutcomeTable = {
   made_from: OutcomeSources;
@@ -11,10 +11,10 @@ export type OutcomeTable = {
   subjects: Record<'digital' | 'english' | 'maths', { cuts: number[]; outcomes: OutcomeRow[] }>;
 };
 
-/** The table is out of date if one of these changes. */
+/** The inputs of the table. If one of them changes, the table is out of date. */
 export type OutcomeSources = { bank: string; delivery: string; engines: Record<string, string> };
 
-/** Sorted by ability. Flags: 1 is borderline, 2 needs review. */
+/** A simulated sitting. Rows are sorted by ability. Flag 1 is borderline, and flag 2 needs review. */
 export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...scores: (number | null)[]];
 
 export const outcomesFile = new URL('./outcomes.json', import.meta.url);
@@ -26,12 +26,12 @@ export function outcomeTable(): OutcomeTable {
   return read;
 }
 
-/** Rows to draw from: they span a fifth of a logit. */
+/** An outcome is drawn from this many rows around an ability. The rows span a fifth of a logit. */
 const neighbours = 11;
 
 /**
- * Draws an outcome for an ability. `luck` in [0, 1) is the rank of the estimate among similar learners. A learner who
- * keeps their luck progresses steadily.
+ * Draws an outcome for an ability. `luck` in [0, 1) is the rank of the estimate among similar learners. If a learner's
+ * luck stays the same, the learner progresses steadily.
  */
 export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: number, luck: number) {
   const { outcomes } = outcomeTable().subjects[subject];

@@ -3,20 +3,20 @@ import names from './names.json' with { type: 'json' };
 
 /** Names of one origin. */
 type NameStock = {
-  /** A value of `\p{Script=…}`, except Japanese. */
+  /** The names' script: a value of `\p{Script=…}`, or Japanese. */
   script: string;
   /** Relative frequency among learners. */
   weight: number;
   women: readonly string[];
   men: readonly string[];
   families: readonly string[];
-  /** Feminine forms, in the order of `families`. */
+  /** The feminine forms of `families`, in the same order. */
   familiesOfWomen?: readonly string[];
-  /** How given name (g) and family name (f) are written together. */
+  /** How given name (g) and family name (f) are combined. */
   form: 'g f' | 'f g' | 'fg' | 'g g f';
 };
 
-/** The weights sum to about 1,100. A tenth of the names is in other scripts than Latin. */
+/** The weights sum to about 1,100. A tenth of all names are in scripts other than Latin. */
 export const nameStocks = names.stocks as readonly NameStock[];
 
 /** Shares of unusual names among all learners. */
@@ -43,7 +43,7 @@ function withAnother(random: Random, name: string, list: readonly string[], sepa
   return other === name ? name : `${name}${separator}${other}`;
 }
 
-/** Such names exist, and tables, pages and PDFs must show them. */
+/** A name with nine parts. Such names exist, so tables, pages and PDFs must show them. */
 function veryLongName(random: Random): string {
   const stock = pick(random, latinStocks);
   const given = random.float() < 0.5 ? stock.women : stock.men;
@@ -62,7 +62,7 @@ function ordinaryName(random: Random): string {
   let family = pick(random, families);
   const shape = random.float();
   if (stock.form === 'g g f') {
-    // The father's given name is between the learner's own and the grandfather's.
+    // The father's given name follows the learner's given name; the grandfather's name comes last.
     given = withAnother(random, given, stock.men, ' ');
   } else if (stock.script === 'Latin' && stock.form === 'g f') {
     if (shape < doubleBarrelledShare) family = withAnother(random, family, families, '-');
@@ -73,8 +73,9 @@ function ordinaryName(random: Random): string {
 }
 
 /**
- * A plausible name of a UK learner, mostly in Latin script: apostrophes, hyphens, single names, long names, and
- * combining marks (some names are in decomposed form). At most 200 characters, without surplus spaces.
+ * A plausible name of a UK learner, mostly in Latin script. Names contain apostrophes, hyphens and combining marks, and
+ * some are single, very long or in decomposed form.
+ * A name has at most 200 characters and no surplus spaces.
  */
 export function fullName(random: Random): string {
   const shape = random.float();

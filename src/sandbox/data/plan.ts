@@ -16,14 +16,14 @@ export type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './trainin
 export type { AmendableFields, PlannedRecord, PlannedResult } from './results.ts';
 
 export type PlannedLearner = {
-  /** From 1. */
+  /** The learner's number in the plan. The first number is 1. */
   number: number;
-  /** Null for about 3 %, who have no groups and one result. */
+  /** Null for about 3 % of the learners. They have no groups and one result. */
   ref: string | null;
   full_name: string;
-  /** Memberships before the moves: at most one of each type. */
+  /** The learner's memberships before the moves, at most one of each type. */
   groups: GroupKey[];
-  /** To be applied in order after the results. */
+  /** Moves between groups, applied in order after the results. */
   moves: PlannedMove[];
   /** Oldest first. */
   results: PlannedResult[];
@@ -31,22 +31,22 @@ export type PlannedLearner = {
 
 export type SandboxPlan = {
   organisation: { name: string; plan: 'standard'; credits: number };
-  /** Start of the day after the last result, milliseconds since 1970 (UTC). */
+  /** The start of the day after the last result, in milliseconds since 1970 (UTC). */
   referenceMs: number;
   total: number;
   groups: PlannedGroup[];
   teams: PlannedTeam[];
-  /** In the order of their numbers, made one by one. */
+  /** Yields the learners in the order of their numbers. Each learner is planned only when needed. */
   learners(): Iterable<PlannedLearner>;
-  /** Any number, also above the total. */
+  /** Plans any learner, also one with a number above `total`. */
   learner(number: number): PlannedLearner;
 };
 
 const noRefShare = 0.03;
 
 /**
- * References in the styles of management information systems. Prefix and number keep them unique. None has the shape of
- * a National Insurance number.
+ * A reference in one of the styles of management information systems. Prefix and number make references unique, and
+ * none looks like a National Insurance number.
  */
 function refOf(salt: number, number: number): string | null {
   const kind = hashOfNumber(number ^ salt) / 2 ** 32;
@@ -61,7 +61,7 @@ function refOf(salt: number, number: number): string | null {
 }
 
 function planLearner(seed: string, salt: number, number: number, calendar: WorkingCalendar): PlannedLearner {
-  // Each part has its own random stream, so a change of one part leaves the others as they were.
+  // Each part uses its own random numbers, so a code change in one part does not change the others.
   const ref = refOf(salt, number);
   const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
   const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, {
@@ -74,8 +74,8 @@ function planLearner(seed: string, salt: number, number: number, calendar: Worki
 }
 
 /**
- * Plans a training provider. Seed and day (UTC) decide everything: learner k is the same for every total. Only the
- * groups are in memory, so a million learners can be planned.
+ * Plans a training provider. The plan depends only on the seed and the day (UTC), and learner k is the same for every
+ * `learners`. Only the groups are in memory, so a million learners can be planned.
  */
 export function planSandbox(options: { seed: string; learners: number; nowMs: number }): SandboxPlan {
   const { seed, learners: total } = options;

@@ -15,7 +15,7 @@ import { enrolmentDay, type WorkingCalendar, workingInstant } from './calendar.t
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';
-/** `score_pct` is an integer from 0 to 100, or null with a status of null or `not_assessed`. */
+/** `score_pct` is an integer from 0 to 100. It is null if the status is null or `not_assessed`. */
 export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
 
 /** An import record without groups. */
@@ -45,9 +45,9 @@ export type AmendableFields = Partial<
 
 export type PlannedResult = {
   record: PlannedRecord;
-  /** Never together with `amend`. */
+  /** A result is never both withdrawn and amended. */
   withdraw: { reason: string } | null;
-  /** At least one field differs from the record. */
+  /** At least one of the fields differs from the record. */
   amend: { reason: string; fields: AmendableFields } | null;
 };
 
@@ -59,7 +59,7 @@ export const domainNames: Record<Subject, readonly string[]> = {
 
 const placementsOf = (subject: Subject): readonly Placement[] => ['below_entry', ...levelsOf(subject)];
 
-/** Names of the levels, lowest first. */
+/** The names of a subject's levels, lowest first. */
 export const rungsOf = (subject: Subject): readonly string[] =>
   placementsOf(subject).map((placement) => publishedLevels(subject, placement).working_level);
 
@@ -68,8 +68,8 @@ const placementAt = (subject: Subject, rung: number): PublishedLevels =>
   publishedLevels(subject, placementsOf(subject)[rung]!);
 
 /**
- * Almost standard normal: six uniform draws, scaled to mean 0 and variance 1. Sums give the same bits on every engine;
- * logarithms may not.
+ * A number from an almost normal distribution with mean 0 and variance 1: six uniform numbers are summed and scaled.
+ * Every JavaScript engine computes a sum identically; logarithms may differ.
  */
 export function normal(random: Random): number {
   let sum = 0;
@@ -114,7 +114,7 @@ export function notPlaced(subject: Subject): PlannedOutcome {
   };
 }
 
-/** The middle of a rung on the ability scale. */
+/** The middle of a level's range on the ability scale. */
 export function abilityAtRung(subject: Subject, rung: number): number {
   const edges = outcomeTable().subjects[subject].cuts;
   const low = edges[rung - 1] ?? edges[0]! - 0.6;
@@ -132,7 +132,7 @@ const withdrawalReasons = [
 export const withdrawalReason = (random: Random): string =>
   withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
 
-/** A correction that keeps the placement. */
+/** A correction that does not change the level. */
 export function amendmentOf(random: Random, record: PlannedOutcome): NonNullable<PlannedResult['amend']> {
   const drawn = random.float();
   if (record.needs_review && drawn < 0.7) {
@@ -166,10 +166,13 @@ const withdrawnShare = 0.015;
 const amendedShare = 0.01;
 const notPlacedShare = 0.005;
 const maxResults = 6;
-/** Shares of learners with 0 to 6 results; the mean is 2.2. */
+/** The shares of learners with 0 to 6 results. The mean is 2.2 results. */
 const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 
-/** A learner without a reference has one result, because a second could not be tied to the learner. */
+/**
+ * The number of a learner's results. Without a reference it is 1, because nothing would show that two results belong to
+ * one learner.
+ */
 function countOf(random: Random, hasRef: boolean): number {
   let left = random.float();
   let count = 0;
@@ -180,7 +183,7 @@ function countOf(random: Random, hasRef: boolean): number {
   return hasRef ? count : 1;
 }
 
-/** One to three subjects, so that no subject is taken more than three times. */
+/** Chooses one to three subjects, so that no subject is assessed more than three times. */
 function subjectsOf(random: Random, count: number): Subject[] {
   const order: Subject[] = [...subjects];
   for (let i = 0; i < 2; i += 1) {
@@ -193,8 +196,9 @@ function subjectsOf(random: Random, count: number): Subject[] {
 }
 
 /**
- * A learner's results, oldest first: initial assessments within two weeks, then the same subjects again after two to
- * five months, usually better. IDs depend on seed, number and index, not on the day.
+ * A learner's results, oldest first. Initial assessments lie within two weeks; the same subjects follow after two to
+ * five months, usually with a better result.
+ * IDs do not depend on the day, but on the seed, the learner's number and the result's index.
  */
 export function resultsOf(
   random: Random,

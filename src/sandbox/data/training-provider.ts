@@ -16,7 +16,7 @@ export type PlannedTeam = { ref: string; name: string; includes(learnerNumber: n
 
 export type Programme = 'adult' | 'apprenticeship' | 'study';
 
-/** Types whose number of groups grows with the learners. */
+/** Types of groups whose number grows with the number of learners. */
 const growing = {
   class: { first: 6, max: 120, perGroup: 16 },
   teaching_group: { first: 3, max: 66, perGroup: 30 },
@@ -25,7 +25,10 @@ const growing = {
   employer: { first: 6, max: 60, perGroup: 25 },
 } as const;
 
-/** Learner k sees only the groups that exist at k, so the total does not change their groups. */
+/**
+ * How many groups of a type exist when learner k enrols. Learner k joins only these groups, so the total number of
+ * learners does not change the memberships.
+ */
 const countAt = (type: keyof typeof growing, learners: number): number => {
   const { first, max, perGroup } = growing[type];
   return Math.min(max, first + Math.floor(learners / perGroup));
@@ -52,7 +55,7 @@ const refOf = {
   year_group: (i: number): string => `Y${11 + i}`,
 };
 
-/** Some groups are archived from the start, at every size. */
+/** Some groups are archived from the start. Which ones does not depend on the number of learners. */
 const archivedAt: Partial<Record<GroupType, (index: number) => boolean>> = {
   class: (i) => i % 11 === 4,
   employer: (i) => i % 13 === 5,
@@ -73,7 +76,10 @@ const intakeNames: Record<Programme, string> = {
 const intakeCodes: Record<Programme, string> = { adult: 'A', apprenticeship: 'P', study: 'S' };
 const termNames = ['autumn', 'spring', 'summer'];
 
-/** Terms since year 0: 3 × the year in which the academic year begins, plus 0 autumn, 1 spring, 2 summer. */
+/**
+ * The number of the term since year 0: 3 × the year in which the academic year begins, plus 0 (autumn), 1 (spring) or 2
+ * (summer).
+ */
 function termOf(dayMs: number): number {
   const date = new Date(dayMs);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -105,7 +111,7 @@ function cohorts(calendar: WorkingCalendar): PlannedGroup[] {
   return out;
 }
 
-/** Fewer than 450 groups at any size, archived ones included. */
+/** All groups, including archived groups: fewer than 450 for any number of learners. */
 export function plannedGroups(seed: string, learners: number, calendar: WorkingCalendar): PlannedGroup[] {
   const out = cohorts(calendar);
   const add = (type: Exclude<GroupType, 'cohort'>, count: number, name: (index: number) => string): void => {
@@ -139,7 +145,7 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
 
 const below = (random: Random, count: number): number => Math.floor(random.float() * count);
 
-/** Another active group of the type; null if there is none. */
+/** Another active group of the type; null if there is no other. */
 function otherActive(random: Random, type: keyof typeof growing, number: number, current: number): number | null {
   const count = countAt(type, number);
   const start = below(random, count);
@@ -150,12 +156,12 @@ function otherActive(random: Random, type: keyof typeof growing, number: number,
   return null;
 }
 
-/** A later change: the learner is in every group of `remove` and in none of `add`. */
+/** A later change of memberships. The learner is in every group of `remove` and in no group of `add`. */
 export type PlannedMove = { remove: GroupKey[]; add: GroupKey[] };
 
 const movedShare = 0.14;
 
-/** Course, curriculum area and campus change with the class. Archived groups are never joined. */
+/** A move to another class also changes course, curriculum area and campus. Learners never move to archived groups. */
 function classMove(from: number, to: number): PlannedMove {
   const keysOf = (index: number): [keyof typeof refOf, number][] => {
     const course = courseOfClass(index);
@@ -178,7 +184,7 @@ function classMove(from: number, to: number): PlannedMove {
   return move;
 }
 
-/** The first groups of a learner, and later moves. `startMs`: the first day. */
+/** A learner's first groups and later moves. `startMs`: the learner's first day. */
 export function memberships(
   random: Random,
   number: number,
@@ -237,7 +243,7 @@ export function memberships(
           : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
       );
     } else if (drawn < 0.78) {
-      // The last campus is closed.
+      // The last campus is closed, so learners do not move there.
       const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
       if (other !== campus) {
         moves.push({
@@ -256,7 +262,7 @@ export function memberships(
   return { groups, moves };
 }
 
-/** About 45 % of the learners are in one team, and learners without a reference in none. */
+/** About 45 % of the learners are in one team. Learners without a reference are in no team. */
 export function plannedTeams(hasRef: (learnerNumber: number) => boolean): PlannedTeam[] {
   return teams.map((name, i) => ({
     ref: `TEAM-${pad(i + 1, 2)}`,

@@ -19,15 +19,15 @@ export type ListedInvitation = Invitation & {
   has_email: boolean;
   /** Whether the invitation has a sitting. */
   begun: boolean;
-  /** When the open sitting was paused; null if it is not paused. */
+  /** When the learner last used the paused sitting; null if no sitting is paused. */
   paused_at: Date | null;
   state: InvitationState;
 };
 
-/** `$2`: now. */
+/** SQL: the columns of a listed invitation. `$2` is the current time. */
 const listed = `i.*, l.full_name, l.ref, l.email is not null as has_email, s.begun, s.paused_at, ${stateOf()} as state`;
 
-/** Opened means that a sitting has begun, because mail programs open links too. */
+/** An invitation is opened when a sitting begins, not when its link is opened, because mail programs open links too. */
 function stateOf(): string {
   return `case when i.status = 'withdrawn' then 'cancelled' when i.status = 'used' then 'used'
                when s.paused_at is not null then 'paused' when s.under_way then 'opened'
@@ -41,19 +41,21 @@ const around = `
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
         from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s`;
 
-// Checked for each invitation of a page. Without the offset, a plan may read the sittings of all invitations instead.
+// SQL: whether an invitation has such a sitting. `offset 0` makes PostgreSQL check the invitations one by one.
+// Otherwise a plan may read the sittings of all invitations.
 const sittings = (more: string) =>
   `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more} offset 0)`;
 const begun = sittings('');
 const underWay = sittings(" and s.status = 'open'");
 const paused = sittings(" and s.status = 'open' and s.on_screen_since is null and s.stop is null");
-// With "is true", PostgreSQL reads the open sittings once and looks up each invitation among them.
+// With `is true`, PostgreSQL reads the open sittings once, and then looks up each invitation among them.
 const withOpenSitting = `(i.invitation_id in (select unnest(array(
   select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')))) is true`;
 
 /**
- * Conditions for the dashboard's counts and for lists: usable invitations of the last two months, made some days ago or
- * about to end. Both leave out invitations with a sitting. `$2`: now.
+ * SQL conditions on usable invitations of the last two months, for the dashboard and for lists. `unopened`: made some
+ * days ago. `ending`: about to end.
+ * Both callers also leave out invitations with a sitting. `$2` is the current time.
  */
 export const waiting = {
   unopened: `i.status = 'open' and i.expires_at > $2 and i.created_at < ${fromNow(-limits.unopenedDays)} and ${recent()}`,
@@ -68,14 +70,20 @@ function recent(): string {
   return `i.created_at > ${fromNow(-60)}`;
 }
 
-/** The lists: a state, or sent invitations that need attention. */
+/** The lists are the states, and two lists of sent invitations that need attention. */
 export const invitationLists = [...invitationStates, 'unopened', 'ending'] as const;
 export type InvitationList = (typeof invitationLists)[number];
 
-/** An order of invitations. An index narrows them by `rows`; `only` is checked for each. $2: now. */
+/**
+ * One ordered scan of invitations. `rows` is a condition that an index supports; `only` is checked for each invitation.
+ * `$2` is the current time.
+ */
 type Walk = { name: string; key: 'created_at' | 'expires_at'; rows: string; only: string };
 
-/** The walks of a list, one after the other. Open sittings of expired invitations follow all others. */
+/**
+ * Each list consists of one or more scans, shown one after the other. Expired invitations with an open sitting come
+ * last.
+ */
 const walks: Record<InvitationList | 'all', Walk[]> = {
   all: [{ name: 'all', key: 'created_at', rows: 'true', only: 'true' }],
   sent: [{ name: 'sent', key: 'expires_at', rows: "i.status = 'open' and i.expires_at > $2", only: `not ${begun}` }],
@@ -104,29 +112,33 @@ const walks: Record<InvitationList | 'all', Walk[]> = {
 };
 
 /**
- * The most invitations that one page scans: for a reader of all learners, for a tutor, and for a tutor with a check of
- * each. A scan reads only the index of its order, so a tutor's list may pass over many.
+ * The most invitations that one scan of a page reads: for a person who sees all learners, for a tutor, and for a tutor
+ * if `only` must be checked.
+ * A tutor's scan may skip many invitations, because it reads only an index.
  */
 const maxScanned = { all: 5000, tutor: 50_000, tutorChecked: 20_000 };
-/** How often a page without rows scans further. */
+/** If a page has no rows, at most this many more scans follow. */
 const maxFurtherScans = 2;
 
-/** A page token: the time by which the list is ordered, in microseconds since 1970, and the ID. */
+/** A page token: the ID of an invitation, and the time by which the list is ordered, in microseconds since 1970. */
 export type InvitationToken = { us: string; invitation_id: string };
 const beginning: InvitationToken = { us: '253402300799000000', invitation_id: nilUuid };
 
 const usOf = (key: string) => `(extract(epoch from i.${key}) * 1000000)::int8::text`;
 const inOrder = ({ key }: Walk) => `order by i.${key} desc, i.invitation_id desc`;
 
-/** $3 and $4: the page token. */
+/** SQL: the invitations after the page token ($3 and $4). */
 const afterToken = ({ key, rows }: Walk): string => `
     i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}`;
 
-/** $5: how many are scanned. */
+/** SQL: the next $5 invitations. */
 const scan = (walk: Walk): string => `
     select i.invitation_id, i.learner_id, i.${walk.key} from invitation i where ${afterToken(walk)} ${inOrder(walk)} limit $5::int4`;
 
-/** The source of a page: all invitations in order, filtered by visibility; or those of few members, sorted. */
+/**
+ * The source of a page. `all`: all invitations in order, filtered by visibility. `members`: the invitations of few
+ * visible learners, sorted.
+ */
 type Source = 'all' | 'members';
 
 const sources: Record<Source, (walk: Walk) => string> = {
@@ -174,11 +186,14 @@ const ofRun = statement('invitation.seen_of_run')`
 export type InvitationPage = {
   rows: ListedInvitation[];
   next: InvitationToken | null;
-  /** How many were scanned for a page that isn't full, if more may follow; else null. */
+  /** How many invitations were scanned, if the page is not full but more invitations may follow; else null. */
   scanned: number | null;
 };
 
-/** Lists invitations of a state, or all: newest first, or latest end first. */
+/**
+ * Lists invitations of one state, or of all states. Invitations are ordered by their creation or their end, the latest
+ * first.
+ */
 export async function browseInvitations(
   tx: Tx,
   organisationId: number,
@@ -228,7 +243,7 @@ export async function browseInvitations(
   };
 }
 
-/** Visible invitations among these, by the learner's name. */
+/** Returns those of the given invitations whose learners are visible, sorted by the learner's name. */
 export function findListedInvitations(
   tx: Tx,
   organisationId: number,

@@ -12,7 +12,8 @@ const mailed = statement('invitation.mailed')`
    where organisation_id = $1 and invitation_id = any($2) and status = 'open' and expires_at > $3
      and (mailed_at is null or mailed_at <= $4) returning invitation_id`;
 
-// A used invitation can't be mailed again, so it keeps its time.
+// An open invitation can be mailed again to the new address, so `mailed_at` becomes null. A used invitation keeps
+// `mailed_at`.
 const unmailed = statement('invitation.unmailed')`
   with was as (
     select i.invitation_id, i.status, i.mailed_at
@@ -24,16 +25,16 @@ const unmailed = statement('invitation.unmailed')`
   update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
    where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`;
 
-/** The learners' email addresses. */
+/** The email addresses by learner ID. */
 async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
   const rows = await tx.query<{ learner_id: string; email: string }>(addresses, [organisationId, learnerIds]);
   return new Map(rows.map((row) => [row.learner_id, row.email]));
 }
 
-/** Each mailing of an invitation is an email of its own. */
+/** The ID of an email. It contains the time, so each mailing of an invitation is a separate email. */
 const causeOf = (invitationId: string, mailedAt: Date) => `invitation ${invitationId} ${mailedAt.getTime()}`;
 
-/** Cancels an email that waits, because its link has stopped working or a newer email follows. */
+/** Cancels a pending email, because its link no longer works or a newer email replaces it. */
 export async function cancelInvitationEmail(
   work: UnitOfWork,
   { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
@@ -42,8 +43,8 @@ export async function cancelInvitationEmail(
 }
 
 /**
- * Cancels emails that wait for the old addresses of these learners. The caller holds the feed's lock and changes them
- * next.
+ * Cancels pending emails to the old addresses of these learners. The caller must hold the feed's lock, and changes the
+ * addresses afterwards.
  */
 export async function cancelEmailsTo(
   work: UnitOfWork,
@@ -74,8 +75,8 @@ function letterOf(organisation: string, token: string, expiresAt: Date, zone: st
 }
 
 /**
- * Sends invitations to learners with an email address, if a mail server is set. A learner gets no two emails within
- * some minutes, so that repeated clicks fill no mailbox.
+ * Sends invitations to learners with an email address, if a mail server is configured. An invitation is not mailed
+ * again within some minutes, so that repeated clicks do not fill the mailbox.
  * @returns how many emails were written
  */
 export async function mailInvitations(

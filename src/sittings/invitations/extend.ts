@@ -4,7 +4,7 @@ import { readOrganisation } from '../../organisations/organisations.ts';
 import { adjustInvitation, findInvitation, type Invitation } from './invitations.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 
-/** The learner would be assessed again within the gap, and there is no reason. */
+/** The learner's last assessment is too recent for another one, and no reason was entered. */
 export class TooSoon extends Error {
   readonly expected: string;
 
@@ -15,9 +15,9 @@ export class TooSoon extends Error {
 }
 
 /**
- * Moves the end of an invitation. An expired invitation works again. A later end is an assessment again, so the gap
- * between two assessments applies to the subjects that are left.
- * @param retakeReason null keeps the reason that the invitation has
+ * Moves the end of an invitation; an expired invitation becomes usable again. A later end counts as another assessment,
+ * so each remaining subject must respect the gap between two assessments.
+ * @param retakeReason null keeps the invitation's present reason
  * @returns undefined if there is no open invitation
  * @throws TooSoon
  */

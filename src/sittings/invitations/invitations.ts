@@ -17,17 +17,17 @@ export type Invitation = {
   status: 'open' | 'used' | 'withdrawn';
   created_at: Date;
   expires_at: Date;
-  /** Percent added to the usual time limit. */
+  /** Extra time, in percent of the usual time limit. */
   extra_time_pct: number;
-  /** How the sittings are supervised, in the training provider's words, for the evidence. */
+  /** How the sittings are supervised, in the training provider's words. The evidence shows the text. */
   supervision: string;
-  /** The supervisor's name, for the evidence. */
+  /** The supervisor's name, which the evidence shows. */
   supervisor: string | null;
   purpose: Purpose | null;
-  /** The reason for an invitation within the gap between two assessments. */
+  /** Why the learner is invited again before the gap between two assessments has passed. */
   retake_reason: string | null;
   mailed_at: Date | null;
-  /** Sittings begin with a code that a supervisor releases. */
+  /** Whether a sitting begins only with a code that a supervisor releases. */
   start_code: boolean;
 };
 
@@ -84,8 +84,8 @@ const reassign = statement('invitation.pass')`
   update invitation set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning status`;
 
 /**
- * @param lock `share`: the invitation stays the same learner's until the end of this unit of work; `update`: it stays
- * as it is
+ * @param lock how long the invitation is protected until the unit of work ends. `share`: its learner stays the same.
+ *   `update`: no column changes.
  */
 export async function findInvitation(
   tx: Tx,
@@ -97,19 +97,19 @@ export async function findInvitation(
   return (await tx.query<Invitation>(found, [organisationId, invitationId]))[0];
 }
 
-/** Keeps sittings of these learners from beginning until the end of this unit of work. */
+/** Prevents until the end of this unit of work that these learners begin a sitting. */
 export async function lockInvitationsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(lockOf, [organisationId, learnerIds]);
 }
 
-/** Gives one learner's invitations to another; their URLs stay the same. @returns how many */
+/** Moves the invitations of one learner to another learner; their URLs stay the same. @returns how many invitations */
 export async function reassignInvitations(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
   return (await tx.query(reassign, [organisationId, from, to])).length;
 }
 
 /**
  * Ends a learner's invitations and removes their free text.
- * @returns all of them; `is_paid`: the invitation was open and had cost a credit
+ * @returns all invitations of the learner. `is_paid`: the invitation was open and had cost a credit.
  */
 export function redactInvitations(
   tx: Tx,
@@ -119,7 +119,7 @@ export function redactInvitations(
   return tx.query(emptyOf, [organisationId, learnerId]);
 }
 
-/** Ends the learners' invitations: their URLs stop working. */
+/** Ends all open invitations of these learners, so that their URLs stop working. */
 export async function withdrawInvitations(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(withdraw, [organisationId, learnerIds]);
 }
@@ -134,7 +134,7 @@ export function findOpenInvitations(
   return tx.query<Invitation>(openOf, [organisationId, learnerIds, now]);
 }
 
-/** A new invitation. Missing values get the defaults. */
+/** A new invitation. Missing values get defaults. */
 type NewInvitation = Pick<Invitation, 'invitation_id' | 'learner_id' | 'subjects'> &
   Partial<{
     expires_at: string | null;
@@ -145,7 +145,7 @@ type NewInvitation = Pick<Invitation, 'invitation_id' | 'learner_id' | 'subjects
     retake_reason: string | null;
   }>;
 
-/** @param creditSpent whether each invitation cost a credit */
+/** @param creditSpent whether each new invitation cost a credit */
 export function createInvitations(
   work: UnitOfWork,
   organisationId: number,
@@ -173,7 +173,7 @@ export async function markInvitationWithdrawn(tx: Tx, organisationId: number, in
   await tx.query(cancel, [organisationId, invitationId]);
 }
 
-/** Newest first, from the invitation after `before`. */
+/** Lists invitations, newest first, after the invitation `before`. */
 export function listInvitations(
   tx: Tx,
   organisationId: number,
@@ -187,7 +187,7 @@ export function listInvitations(
   ]);
 }
 
-/** Changes of an invitation. Values that are missing or undefined stay as they are. */
+/** Changes to an invitation. Missing and undefined values are not changed. */
 export type Adjustment = Partial<{
   extra_time_pct: number;
   supervision: string;
@@ -198,7 +198,7 @@ export type Adjustment = Partial<{
 }>;
 
 /**
- * Sittings that have begun keep their time limit.
+ * Changes an invitation. Sittings that have already begun keep their time limit.
  * @returns undefined if the invitation was cancelled or its learner erased
  */
 export async function adjustInvitation(
@@ -222,7 +222,7 @@ export async function adjustInvitation(
   return rows[0];
 }
 
-/** @returns the invitation if it was open. The caller cancels its email. */
+/** @returns the invitation if it was open. The caller must cancel its email. */
 export async function markInvitationUsed(
   tx: Tx,
   organisationId: number,
@@ -231,7 +231,10 @@ export async function markInvitationUsed(
   return (await tx.query<Pick<Invitation, 'invitation_id' | 'mailed_at'>>(use, [organisationId, invitationId]))[0];
 }
 
-/** Lets the learner start again with the same link after a void sitting, even if the link had expired. */
+/**
+ * Extends the invitation after a sitting became void, so that the learner can start again with the same link, even if
+ * the link had expired.
+ */
 export async function reopenInvitation(work: UnitOfWork, organisationId: number, invitationId: string): Promise<void> {
   await work.tx.query(extend, [organisationId, invitationId, new Date(work.nowMs + limits.invitationMs)]);
 }
@@ -240,7 +243,7 @@ export function invitationToken(secrets: Secrets, organisationId: number, invita
   return linkToken(secrets, 'invitation', organisationId, invitationId);
 }
 
-/** @returns null for a token that this service didn't make */
+/** @returns null if this service did not make the token */
 export function readInvitationToken(
   secrets: Secrets,
   token: string,

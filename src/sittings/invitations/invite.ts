@@ -30,22 +30,22 @@ import { type Recent, recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './runs/row.ts';
 
-/** Learners who may be invited, and the team that they join. */
+/** The learners whom a person may invite, and the team that invited learners join. */
 export type Within = { visibility: Visibility; teamId: string | null };
 
 const invisible = statement('invitation.outside_sight')`
   select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${isVisibleLearner('l.learner_id', '$3')}`;
 
-/** The current state that rows are checked against. */
+/** The state of the database that rows are checked against. */
 type Around = {
   organisation: Organisation;
-  /** By reference or previous reference. */
+  /** Learners by current or previous reference. */
   learners: Map<string, LearnerName>;
-  /** By the learner ID in a row. */
+  /** Learners by ID, for rows that contain a learner ID. */
   chosen: Map<string, LearnerName>;
   open: Map<string, Invitation[]>;
   recent: Recent;
-  /** Completed subjects by open invitation. */
+  /** The completed subjects of each open invitation. */
   sat: ReadonlyMap<string, readonly string[]>;
   invisible: Set<string>;
 };
@@ -77,7 +77,7 @@ async function readAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   return around;
 }
 
-/** The learners among these that a person of the organisation may not see. */
+/** Returns those of the given learners whom a person must not see. */
 export async function findInvisible(
   tx: Tx,
   organisationId: number,
@@ -92,11 +92,14 @@ export async function findInvisible(
 const isSame = (a: readonly string[], b: readonly string[]) =>
   a.length === b.length && a.every((one) => b.includes(one));
 
-/** A later end is an assessment again, so the gap between two assessments applies. */
+/**
+ * Whether a row extends the open invitation. A later end counts as another assessment, so the gap between two
+ * assessments applies.
+ */
 const lastsLonger = ({ expires_at: end }: ReadyRow, again: Invitation): boolean =>
   end !== null && Date.parse(end) > again.expires_at.getTime();
 
-/** The learner of a row, and the open invitation that is returned again. */
+/** The learner of a row. `again`: the open invitation that is returned instead of a new invitation. */
 type Judged = { learner: LearnerName | null; again: Invitation | null; faults: RowFault[] };
 
 function judge(row: ReadyRow, around: Around): Judged {
@@ -128,7 +131,7 @@ function judge(row: ReadyRow, around: Around): Judged {
   return { learner, again, faults: expected === null ? [] : [{ column: 'retake_reason', expected }] };
 }
 
-/** Two references may belong to one learner, and a learner may have only one row. */
+/** Checks all rows. A learner may have only one row, but two rows may contain different references of one learner. */
 function judgeAll(rows: readonly ReadyRow[], around: Around): Judged[] {
   const seen = new Set<string>();
   return rows.map((row) => {
@@ -145,7 +148,7 @@ function judgeAll(rows: readonly ReadyRow[], around: Around): Judged[] {
   });
 }
 
-/** Checks rows without writing. @returns also the credits that the rows would cost */
+/** Checks rows without writing. @returns the outcome of each row, and the credits that the rows would cost */
 export async function foresee(
   tx: Tx,
   organisationId: number,
@@ -159,7 +162,7 @@ export async function foresee(
   return { judged, credits: around.organisation.plan === 'standard' ? made : 0 };
 }
 
-/** `no_credit`: this row and all rows after it are left as they are. */
+/** `no_credit`: the credits ran out, so this row and all later rows were not processed. */
 export type InviteOutcome =
   | { outcome: 'invited' | 'again'; learner_id: string; invitation: Invitation }
   | { outcome: 'refused'; faults: RowFault[] }
@@ -169,11 +172,12 @@ type LearnerEntry = { row: Pick<ReadyRow, 'full_name' | 'email' | 'groups'>; lea
 type Entry = LearnerEntry & { at: number; row: ReadyRow; again: Invitation | null };
 
 /**
- * Invites learners: learners, groups, invitations and credits in one unit of work. An existing reference updates its
- * learner; groups are added, never removed. An open invitation to the same subjects is returned again, without a
- * credit. When credits run out, the rows from there on are left as they are.
+ * Invites learners. One unit of work writes the learners, groups, invitations and credits. If a reference exists, its
+ * learner is updated; groups are only added.
+ * If a learner already has an open invitation to these subjects, the invitation is returned and costs no credit. If the
+ * credits run out, the remaining rows are not processed.
  * @param rows have distinct references
- * @param by.invitationId the ID of the new invitation, for a single row
+ * @param by.invitationId the ID of the new invitation, if there is only one row
  */
 export async function inviteLearners(
   work: UnitOfWork,
@@ -198,7 +202,7 @@ export async function inviteLearners(
     }
     const made: LearnerName = { learner_id: work.uuid(), ref: row.ref, full_name: row.full_name };
     entries.push({ at, row, learner: learner ?? made, isNew: learner === null, again });
-    // Replaced below, when the invitation exists.
+    // A placeholder, which is replaced below when the invitation exists.
     outcomes.push({ outcome: 'no_credit' });
   }
   while (outcomes.length < rows.length) outcomes.push({ outcome: 'no_credit' });
@@ -214,8 +218,8 @@ export async function inviteLearners(
 }
 
 /**
- * Finds or creates the groups of all rows. Rows whose groups can't be created get a fault.
- * @returns IDs by type and ref
+ * Finds or creates the groups of all rows. If a group cannot be created, its rows get a fault.
+ * @returns the groups' IDs by type and ref
  */
 async function groupsOf(
   work: UnitOfWork,
@@ -282,7 +286,7 @@ export async function writeLearners(work: UnitOfWork, feed: Feed, entries: reado
   }
 }
 
-/** @param ids group IDs by type and ref */
+/** @param ids the groups' IDs by type and ref */
 export async function writeGroups(
   work: UnitOfWork,
   feed: Feed,
@@ -322,7 +326,10 @@ export async function writeGroups(
   );
 }
 
-/** One invitation for each entry, in their order: a new one, or the open one with the row's changes. */
+/**
+ * Returns one invitation for each entry, in order: a new invitation, or the open invitation with the changes in the
+ * row.
+ */
 async function writeInvitations(
   work: UnitOfWork,
   organisation: Organisation,

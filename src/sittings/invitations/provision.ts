@@ -13,9 +13,9 @@ import { groupIds, writeGroups, writeLearners } from './invite.ts';
 type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: AskedGroup[] };
 
 /**
- * POST /learners: the learner, groups, invitation and credit, all or nothing. An existing reference updates its
- * learner; groups are added, never removed. An open invitation is returned again, without a credit.
- * @param actor the key, or a person's ID
+ * POST /learners: one unit of work writes the learner, groups, invitation and credit. If the reference exists, its
+ * learner is updated; groups are only added. An open invitation is returned and costs no credit.
+ * @param actor the access key, or a person's ID
  * @throws ApiError invalid_full_name, group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
 export async function provisionLearner(
@@ -27,7 +27,8 @@ export async function provisionLearner(
   const feed = await lockFeed(work, organisationId);
   const organisation = await readOrganisation(work.tx, organisationId);
   const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);
-  // The request may use an alias, so that its name is the current reference, which must not be a name.
+  // The request may contain a previous reference, and the learner's current reference as the name. A name must not be a
+  // reference.
   if (known !== undefined && wouldBeReference(known, request.full_name))
     throw ApiError.field('invalid_full_name', 'full_name must not be the reference that the learner has now.');
   const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });

@@ -10,7 +10,10 @@ const sat = statement('invitation.sat_under')`
   select invitation_id, subject from sitting
    where organisation_id = $1 and invitation_id = any($2) and status = 'completed'`;
 
-/** The last assessment within the gap, in microseconds since 1970, by `learner subject`. */
+/**
+ * The time of the last assessment within the gap, in microseconds since 1970. The key is the learner's ID and the
+ * subject.
+ */
 export type Recent = ReadonlyMap<string, number>;
 
 export async function recentResults(
@@ -25,7 +28,7 @@ export async function recentResults(
   return new Map(rows.map((row) => [`${row.learner_id} ${allSubjects[row.subject]}`, row.at]));
 }
 
-/** The completed subjects of each of these invitations. */
+/** The completed subjects by invitation. */
 export async function satUnder(
   tx: Tx,
   organisationId: number,
@@ -36,7 +39,7 @@ export async function satUnder(
   return new Map([...found].map(([id, all]) => [id, all.map((row) => row.subject)]));
 }
 
-/** Why another assessment of the learner in these subjects needs a reason; null if it needs none. */
+/** Why another assessment in these subjects needs a reason; null if no reason is needed. */
 export function soonWords(
   { time_zone: timeZone, retake_gap_days: gap }: Pick<Organisation, 'time_zone' | 'retake_gap_days'>,
   learnerId: string,

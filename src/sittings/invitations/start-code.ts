@@ -3,8 +3,9 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * A sitting may need a code of six digits. A signed-in supervisor releases the code when the learner is there. A code
- * expires soon, works once and allows few tries. A new code replaces it. The database stores a keyed hash.
+ * Sittings may need a start code of six digits. A signed-in supervisor releases the code when the learner is present.
+ * A code expires soon, works once and allows few attempts. A new code replaces the old code. The database stores only a
+ * keyed hash.
  */
 
 const release = statement('start_code.release')`
@@ -15,7 +16,7 @@ const release = statement('start_code.release')`
      set code_mac = excluded.code_mac, released_by = excluded.released_by, released_at = excluded.released_at,
          expires_at = excluded.expires_at, tries = 0, used_at = null
   returning invitation_id`;
-// A try is counted before it is compared, so that parallel tries can't exceed the limit.
+// The attempt is counted before the code is compared, so that parallel attempts cannot exceed the limit.
 const attempt = statement('start_code.attempt')`
   update start_code set tries = tries + 1
    where organisation_id = $1 and invitation_id = $2 and used_at is null and expires_at > $3 and tries < ${limits.startCodeTries}
@@ -34,7 +35,7 @@ export async function requireStartCode(tx: Tx, organisationId: number, ids: read
   if (ids.length > 0) await tx.query(require, [organisationId, ids, on]);
 }
 
-/** Makes a code, which replaces the last one. @returns null if the invitation needs no code or isn't open */
+/** Makes a new code, which replaces the last code. @returns null if the invitation needs no code or is not open */
 export async function releaseStartCode(
   work: UnitOfWork,
   organisationId: number,
@@ -54,11 +55,11 @@ export async function releaseStartCode(
   return rows.length === 0 ? null : { code, expiresAt };
 }
 
-/** The name of the person who released a code. */
+/** The release of a code. `by`: the name of the person who released the code. */
 export type Release = { by: string; at: Date };
 
 /**
- * Uses a code. A wrong code is counted, so the unit of work must be committed either way.
+ * Uses a code. A wrong code counts as an attempt, so the caller must commit the unit of work even then.
  * @returns null if the code is wrong or has expired
  */
 export async function takeStartCode(

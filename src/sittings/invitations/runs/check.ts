@@ -7,10 +7,10 @@ import { findInvisible, foresee, type Within } from '../invite.ts';
 import { type Doubt, readRow, type ReadyRow, type RowContext, type RowFault } from './row.ts';
 import type { Cells, TableRow } from './table.ts';
 
-/** Rows that are ready, or have faults. */
+/** The checked rows. A row is either ready or has faults. */
 export type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
 
-/** The counts of a draft. `doubtful`: rows that a person has to confirm. */
+/** The checked rows of a draft and their counts. `doubtful`: rows that a person has to confirm. */
 export type Check = {
   before: ErasureGuard;
   rows: Checked;
@@ -26,12 +26,12 @@ export const countFaulty = (rows: Checked): Pick<Check, 'faulty' | 'doubtful'> =
   doubtful: rows.filter((row) => row.faults.length === 0 && row.ready?.doubts !== undefined).length,
 });
 
-/** Finds learners with two rows. */
+/** Finds learners who have two rows. */
 function findDoubles(rows: Checked): void {
   const first = new Map<string, number>();
   for (const row of rows) {
     const { ref, full_name: name, email, learner_id: id } = row.cells;
-    // Rows with a learner ID are checked when the learners are known.
+    // Rows with a learner ID are checked later, when the learners have been read.
     if (ref === undefined && id !== undefined) continue;
     const key = ref === undefined ? `name ${sameNameKey(name ?? '')} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
     const before = first.get(key);
@@ -50,9 +50,9 @@ const doubt = (row: Checked[number], ...more: Doubt[]): void => {
 };
 
 /**
- * Finds rows without a reference that share their name with another row or a learner. Each would create a learner and
- * cost a credit.
- * @param visible learners who may have the names
+ * Finds rows without a reference that have the name of another row or of a learner. Such a row may be a duplicate,
+ * which would create a learner and cost a credit.
+ * @param visible the known learners to compare with
  */
 function doubtNames(rows: Checked, right: Checked, visible: ErasureGuard['candidates']): void {
   const known = new Set(visible.map((one) => sameNameKey(one.full_name)));
@@ -67,7 +67,7 @@ function doubtNames(rows: Checked, right: Checked, visible: ErasureGuard['candid
   }
 }
 
-/** Removes doubts about a reference or name that the learner already has. */
+/** Removes doubts about a reference or a name if the learner already has this reference or name. */
 function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): void {
   const left = (ready!.doubts ?? []).filter(
     ({ column }) =>
@@ -77,7 +77,7 @@ function clearDoubts({ ready }: Checked[number], learner: LearnerName | null): v
   else delete ready!.doubts;
 }
 
-/** Names new groups: by any of their rows, or else by their reference. */
+/** Gives each new group the name in any of its rows. If no row has a name, the group's reference becomes its name. */
 function nameGroups(rows: Checked): void {
   const names = new Map<string, { name: string; row: number }>();
   const keyOf = ({ type, ref }: { type: string; ref: string }) => `${type} ${ref}`;
@@ -94,7 +94,7 @@ function nameGroups(rows: Checked): void {
       if (group.name === '') group.name = names.get(keyOf(group))?.name ?? group.ref;
 }
 
-/** Checks rows against each other and against the database, without writing. */
+/** Checks rows against each other and against the database. Nothing is written. */
 export async function checkRows(
   app: Pick<App, 'db' | 'clock'>,
   organisationId: number,
@@ -110,7 +110,7 @@ export async function checkRows(
   for (const { row_no, cells } of table.toSorted((a, b) => a.row_no - b.row_no)) {
     const read = readRow(cells, context);
     rows.push({ row_no, cells, ready: null, faults: [], ...read });
-    // Thousands of rows must not block other requests.
+    // The loop pauses, because thousands of rows must not block other requests.
     if (rows.length % 500 === 0) await setImmediate();
   }
   findDoubles(rows);

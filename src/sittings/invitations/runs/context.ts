@@ -4,7 +4,7 @@ import type { Organisation } from '../../../organisations/organisations.ts';
 import type { Subject } from '../../../engine/scoring/levels.ts';
 import type { RowContext } from './row.ts';
 
-/** All active groups (limits.groupsPerOrganisation), and the newest archived ones. */
+/** All active groups (limits.groupsPerOrganisation) and the newest archived groups fit into this number. */
 const maxGroups = 2000;
 
 const groups = statement('invitation.groups')`
@@ -15,7 +15,7 @@ const teams = statement('invitation.teams')`
   select group_id, name from learner_group
    where organisation_id = $1 and type = 'team' and active and ($2::uuid[] is null or group_id = any($2)) order by name, group_id`;
 
-/** The teams into which a person with this visibility may put learners. */
+/** The teams to which a person with this visibility may add learners. */
 export function listTeams(
   tx: Tx,
   organisationId: number,
@@ -24,7 +24,7 @@ export function listTeams(
   return tx.query(teams, [organisationId, visibility]);
 }
 
-/** @param lastInstantOf the end of a day in the organisation's time zone */
+/** @param lastInstantOf returns the end of a day in the organisation's time zone */
 export async function contextOf(
   tx: Tx,
   organisation: Pick<Organisation, 'organisation_id' | 'default_subjects'>,

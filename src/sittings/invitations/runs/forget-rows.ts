@@ -4,11 +4,11 @@ import { type ErasedLearners, findErasedSince, isSame } from '../../../records/l
 import { isNameOf, isOpaqueRef, refPattern, spellings } from '../../../platform/validation/personal-data.ts';
 import { type Check, type Checked, countFaulty } from './check.ts';
 
-/** SQL: whether a row has a valid reference that is not the name. */
+/** SQL: whether a row has a valid reference. A reference that spells the person's name does not count. */
 const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') <> all($5::text[]))`;
-// A row without a usable reference is found by its name or email address. A row with another reference belongs to
-// another learner, so it loses only the email address.
-// In an update by columns, Citus takes only immutable functions, and jsonb_build_object is not one.
+// A row without a usable reference is found by the name or the email address. A row with another person's reference
+// loses only the email address.
+// Citus allows only immutable functions in this update, so the statement cannot use jsonb_build_object.
 const deleteOfPerson = statement('invitation_run.delete_of_person')`
   with without as (
     update invitation_run_row
@@ -29,7 +29,7 @@ const deleteOfPerson = statement('invitation_run.delete_of_person')`
                                  || greatest(0, (progress -> 'faulty')::int8 - c.faulty)::text || '}')::jsonb
     from counted c where j.organisation_id = $1 and j.job_id = c.run_id`;
 
-/** Deletes a person's rows that still wait, so that they invite no one. */
+/** Deletes a person's pending rows, so that no run invites the person again. */
 export async function forgetRunRows(
   tx: Tx,
   organisationId: number,
@@ -38,7 +38,7 @@ export async function forgetRunRows(
   await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, spellings(fullName)]);
 }
 
-/** The rest of a checked row after an erasure, as `deleteOfPerson` leaves a stored row. */
+/** A checked row after an erasure. The result must equal what `deleteOfPerson` leaves of the stored row. */
 function withoutPersons(checked: Checked[number], { hadRef, persons }: ErasedLearners): Checked {
   let row = checked;
   const { ref, full_name: name } = row.cells;
@@ -54,7 +54,7 @@ function withoutPersons(checked: Checked[number], { hadRef, persons }: ErasedLea
   return [row];
 }
 
-/** Removes learners from checked rows who were erased since the check. */
+/** Removes the rows of learners who were erased after the check. */
 export async function withoutErased(work: UnitOfWork, organisationId: number, check: Check): Promise<Check> {
   const erased = await findErasedSince(work, organisationId, check.before);
   if (erased === null) return check;

@@ -2,10 +2,10 @@ import { statement, type Tx } from '../../../platform/db/database.ts';
 import { isVisibleLearner, type Visibility } from '../../../organisations/groups/visibility.ts';
 import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
 
-/** A learner with the same name as a new learner. */
+/** A known learner who has the same name as a new learner. */
 export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };
 
-/** The most learners to show for one name. */
+/** The most learners that are shown for one name. */
 const max = 5;
 
 const byNames = statement('invitation.namesakes')`
@@ -16,7 +16,7 @@ const byNames = statement('invitation.namesakes')`
       where n.organisation_id = $1 and n.name_key = k.key and ${isVisibleLearner('n.learner_id', '$3')}
       order by n.learner_id limit ${max}) l`;
 
-/** Visible learners with these names, by `sameNameKey`. */
+/** Visible learners who have one of these names. The keys are `sameNameKey` of the names. */
 export async function findNamesakes(
   tx: Tx,
   organisationId: number,

@@ -5,14 +5,15 @@ import type { ReadyRow, RowFault } from './row.ts';
 import type { Cells } from './table.ts';
 
 /**
- * A run invites many learners. Its rows are first checked and stored as a draft. When all rows are right, a background
- * job invites them in batches. Each batch stores the progress in its transaction, so that a learner is invited once
- * even after a crash. A batch empties its rows. A run that is cancelled, never begun or overdue is emptied completely.
+ * A run invites many learners. Its rows are first checked and stored as a draft. When no row has a fault, a background
+ * job can invite the learners in batches.
+ * Each batch stores the run's progress in its own transaction, so that a crash causes no second invitation. The batch
+ * also empties its rows. When a run is cancelled, pruned or overdue, all its rows are emptied.
  */
 export type RunInput = { team_id: string | null; visibility: Visibility; mails: boolean };
 export type RunProgress = {
   total: number;
-  /** Counts of the last check. */
+  /** The counts of the last check of all rows. */
   faulty: number;
   known: number;
   open_already: number;
@@ -23,8 +24,9 @@ export type RunProgress = {
   again: number;
   refused: number;
   /**
-   * Why the service cancelled the run; null if a person did. `stopped`: its maker may not invite any more. `restored`:
-   * a backup was restored, and a row may name a learner who was erased since.
+   * Why the service cancelled the run; null if a person cancelled it. `stopped`: the person who began the run may not
+   * invite any more.
+   * `restored`: a backup was restored, and a row may contain a learner who was erased after the backup.
    */
   cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
 };
@@ -63,7 +65,7 @@ export function readRows(tx: Tx, organisationId: number, runId: string): Promise
   return tx.query<RunRow>(allRows, [organisationId, runId]);
 }
 
-/** Rows in order: all, those with faults, or those that a person has to confirm. */
+/** Returns rows in order: all rows, rows with faults, or rows that a person has to confirm. */
 export function pageOfRows(
   tx: Tx,
   organisationId: number,

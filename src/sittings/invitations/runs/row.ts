@@ -9,10 +9,13 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import { type Purpose, purposes } from '../invitations.ts';
 import type { Cells, InviteColumn } from './table.ts';
 
-/** A row without faults of its own: the learner and the invitation. */
+/**
+ * The learner and the invitation in a row without faults. The row has not been compared with other rows or the
+ * database.
+ */
 export type ReadyRow = {
   ref: string | null;
-  /** The ID of a learner without a reference. */
+  /** The ID of a known learner, if the learner has no reference. */
   learner_id?: string;
   full_name: string;
   email: string | null;
@@ -25,13 +28,14 @@ export type ReadyRow = {
   purpose: Purpose | null;
   retake_reason: string | null;
   start_code: boolean | null;
-  /** What a person has to confirm. */
+  /** Possible faults that a person has to confirm. */
   doubts?: Doubt[];
 };
 
 /**
- * A possible fault: letters damaged by another encoding, a letter lost to a question mark, a reference that a
- * spreadsheet has changed, the name of a known learner, or of another row (`row`).
+ * A possible fault, by `about`. `encoding`: damaged letters. `question_mark`: a question mark may replace a letter.
+ * `reference`: a spreadsheet may have changed the reference.
+ * `known`: a learner already has the name. `twice`: another row (`row`) has the name.
  */
 export type Doubt = {
   about: 'encoding' | 'question_mark' | 'reference' | 'known' | 'twice';
@@ -54,19 +58,19 @@ export function doubtWords({ about, row }: Doubt): string {
   }
 }
 
-/** A fault in a row: the column, and what the cell must contain. */
+/** A fault in a row: the column, and the values that the cell may contain. */
 export type RowFault = { column: InviteColumn | 'row'; expected: string };
 
 export type RowContext = {
   defaultSubjects: Subject[];
-  /** Existing groups without teams. */
+  /** The organisation's groups, without teams. */
   groups: readonly { type: string; ref: string; name: string; active: boolean }[];
   nowMs: number;
-  /** The end of a day such as `2027-01-31` in the organisation's time zone; null if the text is no day. */
+  /** The end of a day such as `2027-01-31` in the organisation's time zone; null if the text is not a day. */
   lastInstantOf(day: string): Date | null;
 };
 
-/** The longest time to an invitation's end. */
+/** An invitation may end at most this many milliseconds from now. */
 const latestMs = 366 * 24 * 3600_000;
 
 const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
@@ -83,7 +87,7 @@ function readSubjects(text: string): Subject[] | null {
   return allSubjects.filter((subject) => named.includes(subject));
 }
 
-/** The type and the rest of `cohort: C-2026 = January cohort`; null if the text has no type. */
+/** Splits `cohort: C-2026 = January cohort` into the type and the rest; null if the text has no type. */
 function typedGroup(part: string): [type: string, rest: string] | null {
   const colon = part.indexOf(':');
   const [type, rest] = [part.slice(0, Math.max(colon, 0)).trimEnd(), part.slice(colon + 1).trim()];
@@ -111,7 +115,7 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
       if (!(clientGroupTypes as readonly string[]).includes(kind))
         return `groups of one of the types ${clientGroupTypes.join(', ')}`;
       const existing = known.find((one) => one.type === kind && one.ref === ref);
-      // Another row may have the new group's name.
+      // If the group is new, another row may contain its name.
       group = { type: kind, ref, name: existing?.name ?? name.join('=') };
       const isNamed = group.name === '' || isStorableText(group.name, limits.groupNameChars);
       if (!isStorableText(group.ref, limits.groupRefChars) || !isNamed)
@@ -142,7 +146,10 @@ const purposeWords: ReadonlyMap<string, Purpose> = new Map([
 
 const namesOfPeople: readonly InviteColumn[] = ['full_name', 'email', 'supervisor'];
 const texts: readonly InviteColumn[] = ['groups', 'supervision', 'retake_reason'];
-/** `Mar-26`, `01/03/2026`, or more digits than a spreadsheet keeps. */
+/**
+ * A reference that a spreadsheet may have changed: `Mar-26`, `01/03/2026`, or zeros after the 15 digits that a
+ * spreadsheet keeps.
+ */
 const reshaped = /^(?:\d{1,2}-[A-Z][a-z]{2}(?:-\d{2,4})?|[A-Z][a-z]{2}-\d{2}|\d{1,2}\/\d{1,2}\/\d{4}|\d{15}0+)$/;
 
 const isAccepted = ({ accepted = '' }: Cells, { about }: Doubt): boolean => accepted.split(' ').includes(about);
@@ -157,7 +164,7 @@ function doubtsOf(cells: Cells): Doubt[] {
   return doubts.filter((doubt) => !isAccepted(cells, doubt));
 }
 
-/** Reads a row on its own. @returns all faults, in the order of the columns, if there are any */
+/** Reads a row without comparing it with others. @returns the row, or all its faults in the order of the columns */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
   const faults: RowFault[] = [];
   const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });

@@ -21,7 +21,8 @@ import type { Cells } from './table.ts';
 
 export const invitationRuns = jobsOf<RunInput, RunProgress>({
   kind: 'invitation_run',
-  // A run also ends during a suspension, if it is overdue or its maker may not invite any more.
+  // Steps also run while the organisation is suspended, so that overdue runs end. Nobody is invited during a
+  // suspension.
   evenSuspended: true,
   step: inviteBatch,
   forget: ({ tx }, run) => tx.query(emptyRows, [run.organisation_id, run.run_id]),
@@ -52,7 +53,7 @@ const settle = statement('invitation_run.settle')`
     from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
          as g(row_no, outcome, faults, learner_id, invitation_id)
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`;
-/** The cells of a faulty row without National Insurance numbers. */
+/** The stored cells of a faulty row. National Insurance numbers are removed. */
 function keptCells(cells: Cells): Cells {
   return Object.fromEntries(
     Object.entries(cells).map(([column, value]) => [column, withoutNationalInsuranceNumbers(value)]),
@@ -81,7 +82,7 @@ async function writeRows(work: UnitOfWork, organisationId: number, runId: string
   ]);
 }
 
-/** Stores checked rows as a draft. @returns false if the run exists already */
+/** Stores checked rows as a draft. @returns false if the run already exists */
 export async function draftRun(
   work: UnitOfWork,
   organisationId: number,
@@ -110,7 +111,8 @@ export async function draftRun(
   } as const;
   if (!(await invitationRuns.order(work, organisationId, draft))) return false;
   await writeRows(work, organisationId, runId, input.check.rows);
-  // Locked after many thousands of rows are written, so that other writers of the feed don't wait for them.
+  // The lock is taken after many thousands of rows are written, so that other writers of the feed do not wait for the
+  // rows.
   await lockFeed(work, organisationId);
   const check = await withoutErased(work, organisationId, input.check);
   if (check !== input.check) {
@@ -122,9 +124,10 @@ export async function draftRun(
 }
 
 /**
- * Replaces faulty and doubtful rows of a draft. All rows were checked again.
- * @param input.replaced the numbers of the rows that were shown for correction
- * @param input.kept the numbers of the rows that stay
+ * Replaces the faulty and doubtful rows of a draft with corrected rows. `check` contains all rows of the draft.
+ * @param input.replaced the numbers of the rows that a person was asked to correct
+ * @param input.kept the numbers of the rows that must not change
+ * @returns false if the run is not a draft
  */
 export async function correctRun(
   work: UnitOfWork,
@@ -143,17 +146,17 @@ export async function correctRun(
     work,
     organisationId,
     runId,
-    // A row that should stay but is missing belonged to a learner who was erased.
+    // If a kept row is missing, it belonged to a learner who was erased, so it is not written again.
     rows.filter((row) => !stay.has(row.row_no) && !kept.includes(row.row_no)),
   );
-  // Rows that an erasure has changed since the check are not written back.
+  // If an erasure changed a row after the check, the row is not overwritten.
   const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
   await rewrite(work, organisationId, runId, same);
   await keepCheck(work, run, check, visibility);
   return true;
 }
 
-/** Whether a stored row still has the checked cells. */
+/** Whether the cells of a stored row equal the checked cells. */
 const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
 
 async function rewrite(work: UnitOfWork, organisationId: number, runId: string, rows: Checked): Promise<void> {
@@ -169,9 +172,9 @@ async function rewrite(work: UnitOfWork, organisationId: number, runId: string, 
 export type Begun = 'begun' | 'not_draft' | 'faulty' | 'doubtful' | { missing: number; credits: number };
 
 /**
- * Begins a draft. A background job invites the learners.
- * @param input.check a check of the draft's rows made just before
- * @param input.by the person who begins the run, and owns it from then on
+ * Begins a draft, so that a background job invites the learners.
+ * @param input.check a new check of the draft's rows
+ * @param input.by the person who begins the run and becomes its owner
  */
 export async function beginRun(
   work: UnitOfWork,
@@ -182,7 +185,7 @@ export async function beginRun(
   await lockFeed(work, organisationId);
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return 'not_draft';
-  // The draft may have been corrected, or a learner erased, since the check.
+  // After the check, a person may have corrected the draft, or a learner may have been erased.
   const stored = await readRows(work.tx, organisationId, runId);
   const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
   if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
@@ -196,10 +199,13 @@ export async function beginRun(
   return 'begun';
 }
 
-/** An unfinished run is cancelled at this time, because its rows hold names (docs/decisions/0025). */
+/**
+ * When the service cancels the run if it is unfinished. The rows contain names, so they must not be kept for long
+ * (docs/decisions/0025).
+ */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
 
-/** Why the service cancelled the run; null if it didn't. */
+/** The reason to show if the service cancelled the run; null if a person cancelled it. */
 export function whyCancelled({ cancelled_because: because }: Run): string | null {
   if (because === 'overdue')
     return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
@@ -214,7 +220,10 @@ const cameSince: InviteOutcome = {
   faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
 };
 
-/** Rows without a reference whose name a learner got after the check. The person was not asked about them. */
+/**
+ * Finds rows without a reference whose name a learner got after the check. The person who began the run has not
+ * confirmed these rows.
+ */
 async function nowKnown(
   work: UnitOfWork,
   organisationId: number,
@@ -279,7 +288,7 @@ async function inviteBatch(work: UnitOfWork, run: Run, isSuspended: boolean): Pr
   return { status, progress: { reached: Math.max(run.reached, reached ?? 0), ...added(run, counts) } };
 }
 
-/** Gives the unended runs of one account to another, also those in the sandbox. */
+/** Moves unfinished runs from one account to another, including runs in the sandbox. */
 export async function handOverRuns(
   work: UnitOfWork,
   organisationId: number,

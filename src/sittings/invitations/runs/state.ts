@@ -6,8 +6,8 @@ import { roleOf } from '../../../organisations/users/members.ts';
 type Made = { organisation_id: number; created_by: string; team_id: string | null; visibility: Visibility };
 
 /**
- * The visibility of a run's maker, which may have changed since the run began (docs/decisions/0025).
- * @returns undefined if the maker may not invite any more, or not into the run's team
+ * The present visibility of the person who began a run; it may have changed since (docs/decisions/0025).
+ * @returns undefined if the person may no longer invite learners, or may not add them to the run's team
  */
 export async function currentVisibility({ tx }: UnitOfWork, run: Made): Promise<Visibility | undefined> {
   if (run.created_by === 'operator') return run.visibility;

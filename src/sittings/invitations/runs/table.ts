@@ -3,7 +3,7 @@ import { byteLines, lineDecoder, recogniseEncoding, UnreadableFile } from '../..
 import { limits } from '../../../platform/config/limits.ts';
 import headingWords from './headings.json' with { type: 'json' };
 
-/** The columns of a table of learners, in the order of a table without headings. */
+/** The columns of a table of learners. A table without headings must have this order. */
 export const inviteColumns = [
   'ref',
   'full_name',
@@ -19,17 +19,18 @@ export const inviteColumns = [
   'start_code',
 ] as const;
 
-/** A table has `learner_id` only if its headings name it. */
+/** `learner_id` is read only if a heading contains it. */
 export type InviteColumn = (typeof inviteColumns)[number] | 'learner_id';
 
 /**
- * The cells of a row by column, without empty ones. `beyond`: a cell without a column; `accepted`: confirmed doubts.
+ * The cells of a row by column, without empty cells. `beyond`: a cell that belongs to no column. `accepted`: the doubts
+ * that a person has confirmed.
  */
 export type Cells = Partial<Record<InviteColumn | 'beyond' | 'accepted', string>>;
 
 export type TableRow = { row_no: number; cells: Cells };
 
-/** Headings in the spreadsheets of training providers, in small letters only. */
+/** Known headings in spreadsheets of training providers, in lower case and with letters only. */
 const headings = new Map(
   Object.entries(headingWords).flatMap(([column, words]) => words.map((word) => [word, column as Heading])),
 );
@@ -40,7 +41,8 @@ const isName = (one: Heading | undefined) => one === 'full_name' || one === 'fir
 
 const headingOf = (cell: string): Heading | undefined => {
   const found = headings.get(cell.toLowerCase().replace(/[^a-z]/g, ''));
-  // “Name 1” is a learner in a made-up table, and “#NAME?” an error value of a spreadsheet.
+  // “Name 1” is probably a learner in an invented table, and “#NAME?” is an error value of a spreadsheet. Neither is a
+  // heading.
   return isName(found) && /[\d#]/.test(cell) ? undefined : found;
 };
 
@@ -63,7 +65,10 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
     }
 }
 
-/** A tab if the first line has one; else the more frequent of comma and semicolon. */
+/**
+ * The delimiter of a table. If the first line contains a tab, it is the tab; else it is the more frequent of comma and
+ * semicolon.
+ */
 function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   const text = bytes.toString('latin1');
   const filled = /\S/g;
@@ -80,13 +85,16 @@ function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   return count(';') > count(',') ? ';' : ',';
 }
 
-/** Whether a line below the first names columns. A title above may have hidden the delimiter, so all three count. */
+/**
+ * Whether a line below the first line contains headings. The first line may be a title without the real delimiter, so
+ * the line is split at all three delimiters.
+ */
 function namesColumns(values: readonly string[], text: string): boolean {
   const found = (values.length > 1 ? values : text.split(/[,;\t]/)).map(headingOf);
   return found.some(isName) || found.filter((one) => one !== undefined).length > 1;
 }
 
-/** The columns by the first line. @throws UnreadableFile */
+/** Finds the columns by the first line. @throws UnreadableFile */
 function columnsOf(first: readonly string[]): { columns: Heading[]; isHeading: boolean } {
   const found = first.map(headingOf);
   const known = found.filter((one) => one !== undefined);
@@ -124,12 +132,14 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
 }
 
 /**
- * Reads a table, with headings or in the order of the columns; separated by tabs, semicolons or commas; in UTF-8 or
- * Windows-1252. Rows are numbered from 1, without headings and blank lines. A column `row` gives a row its own number.
- * @throws UnreadableFile with what to do
+ * Reads a table in UTF-8 or Windows-1252, separated by tabs, semicolons or commas. The table has headings, or the order
+ * of `inviteColumns`.
+ * Rows are numbered from 1, without headings and blank lines. If the table has a column `row`, the column contains the
+ * numbers.
+ * @throws UnreadableFile with advice for the person
  */
 export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
-  // Excel for the Mac may end lines with a carriage return only.
+  // Excel for Mac may end lines with a carriage return only.
   const bytes = file.includes('\n') ? file : Buffer.from(file.map((byte) => (byte === 13 ? 10 : byte)));
   const delimiter = delimiterOf(bytes);
   const rows: TableRow[] = [];
@@ -140,7 +150,7 @@ export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
   for await (const record of csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes)) {
     if (record.cells === null && record.why === 'encoding')
       throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
-    // In a table with tabs, a quote out of place is an ordinary character.
+    // If tabs separate the cells, a misplaced quote is an ordinary character.
     if (record.cells === null && delimiter !== '\t')
       throw new UnreadableFile(
         `line ${record.line} has a quote out of place: quotes stand around whole cells, two for one inside them`,
@@ -160,7 +170,7 @@ export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
           : `line ${record.line} looks like the header, which must be the first line: take out the lines above it`,
       );
     const { cells, row } = cellsOf(values, columns);
-    // A row with a number that is taken gets the next one.
+    // If another row already has the number, the row gets the next number.
     const row_no: number = row === null || taken.has(row) ? last + 1 : row;
     taken.add(row_no);
     last = Math.max(last, row_no);
