@@ -1,11 +1,11 @@
 import type { Domain } from './schema.ts';
 
-/** Each domain's share of a sitting. */
+/** The share of a sitting's questions that belongs to each domain. */
 export type DomainShares = Readonly<Record<Domain, number>>;
 
 /**
- * The blueprint of versions that are stored and hashed without one. It never changes. Other shares go into
- * `domainShares` and make another version of the bank.
+ * The domain shares of bank versions that were stored without shares. Changing them would change those versions, so new
+ * shares go into `domainShares`.
  */
 export const firstDomainShares: DomainShares = {
   devices_information: 0.2,
@@ -23,5 +23,5 @@ export const firstDomainShares: DomainShares = {
   data: 0.25,
 };
 
-/** The blueprint of the shipped bank. The shares of a subject add up to 1. */
+/** The domain shares of the shipped bank. The shares of each subject add up to 1. */
 export const domainShares: DomainShares = { ...firstDomainShares };

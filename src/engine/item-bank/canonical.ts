@@ -1,4 +1,4 @@
-/** JSON that depends on the value alone: members in the order of their names, without undefined members. */
+/** Returns JSON with members sorted by name and without undefined members, so that equal values give equal texts. */
 export function canonical(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   let text = '';

@@ -18,7 +18,7 @@ import {
 import { templates } from './templates.ts';
 import { levelsOf, type Subject, subjects } from '../scoring/levels.ts';
 
-/** Items and passages of the files, and the blueprint. Without `shares`, `firstDomainShares` apply. */
+/** The contents of a bank's files. If `shares` is missing, `firstDomainShares` apply. */
 export type BankFiles = {
   number: number;
   items: Item[];
@@ -26,42 +26,43 @@ export type BankFiles = {
   shares?: DomainShares;
 };
 
-/** An item for scoring and delivery. `domain` is the published name. */
+/** An item with the facts that scoring and delivery need. `domain` is the name that results show. */
 export type CountedItem = ScoredItem & {
   enemies: readonly string[];
   passage: string | null;
-  /** The response type. */
   type: ShownType;
-  /** The statement of the subject content. */
+  /** The ID of a statement in `standards/<subject>.json`. */
   statement?: string;
   skillGroup?: string;
-  /** Words to read: of the item itself, and of its passage. */
+  /** The number of words to read in the item, without its passage. */
   words: number;
   passageWords: number;
 };
 
 export type SubjectBank = {
   items: readonly Item[];
-  /** The same items in the same order, for `preparePool` and `prepareBank`. */
+  /** The bank version that `preparePool` and `prepareBank` read. Its items are in the same order as `items` above. */
   version: {
     subject: Subject;
     version: string;
-    /** Published domain names with their shares of a sitting, in the order in which results show them. */
+    /** The domain names that results show, with the domains' shares of a sitting, in the order of results. */
     domains: readonly { name: string; share: number }[];
     items: readonly CountedItem[];
   };
-  /** The cuts of all levels, lowest first: mean probability 0.65 over a level's items. */
+  /**
+   * The cuts of all levels, lowest first. At a level's cut, a learner is expected to answer 65 % of the level's items
+   * right.
+   */
   cuts: readonly Cut[];
 };
 
 export type Bank = {
   /**
-   * `<number>-<first 12 hex digits of the content's SHA-256>` when the version was made. Sittings and results store
-   * it.
+   * `<number>-<first 12 hex digits of sha256>`, fixed when the version was made. Sittings and results store this name.
    */
   version: string;
   number: number;
-  /** SHA-256 over all items, passages, and questions that the templates make from fixed seeds. */
+  /** The result of `contentHash` for the files. */
   sha256: string;
   files: BankFiles;
   subjects: Record<Subject, SubjectBank>;
@@ -71,7 +72,7 @@ export type Bank = {
 
 export const itemsDirectory = new URL('./items/', import.meta.url);
 
-/** The shipped bank's files. Tests and `ars bank check` prove their shape, so the service does not. */
+/** Reads the shipped bank's files. Tests and `ars bank check` validate the files, so this function does not. */
 function shippedFiles(): BankFiles {
   const read = <T>(path: string) => JSON.parse(readFileSync(new URL(path, itemsDirectory), 'utf8')) as T;
   return {
@@ -87,8 +88,8 @@ function shippedFiles(): BankFiles {
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
 /**
- * The content's SHA-256, independent of white space and of the order of files and members. It leaves out the first
- * blueprint, so that versions that were hashed without one keep their names.
+ * Hashes the content, whatever the white space and the order of files and members. The hash leaves out
+ * `firstDomainShares`, so that versions stored without shares keep their names.
  */
 export function contentHash(files: Omit<BankFiles, 'number'>): string {
   const hash = createHash('sha256');
@@ -116,7 +117,7 @@ export function scoredItem(item: Item): ScoredItem {
   };
 }
 
-/** All seeds of a template give about the same number of words. */
+/** Words of templates are counted with this one seed, because all seeds give about the same number of words. */
 const loadSeed = '1';
 
 function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): CountedItem {
@@ -137,8 +138,9 @@ function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): Counte
 }
 
 /**
- * @param storedAs the stored version of the files. The templates of a later release may give another hash.
- * @throws BankFault if cuts can't be solved or don't rise
+ * @param storedAs the name under which the version was stored; templates of a later release may give another hash, so
+ * the name can't be computed again
+ * @throws BankFault if the cuts of a subject can't be solved or don't rise from level to level
  */
 export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
   const sha256 = contentHash(files);
@@ -165,15 +167,15 @@ export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
 
 let shipped: Bank | undefined;
 
-/** The bank that the service ships with, read once. */
+/** Returns the shipped bank. Each process reads the files once. */
 export function loadBank(): Bank {
   shipped ??= bankOf(shippedFiles());
   return shipped;
 }
 
 /**
- * The question that a learner sees: the item itself, or the question that its template makes from `seed`. Callers store
- * the question and mark the stored one, so that a later change of a template changes no result.
+ * Returns the question that a learner sees: the item itself, or a question that the item's template makes from `seed`.
+ * Callers store this question and mark the stored copy, so that later changes of a template change no result.
  */
 export function renderItem(item: Item, seed: string): RenderedItem {
   if (item.type !== 'template') return item;

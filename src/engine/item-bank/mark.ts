@@ -6,14 +6,14 @@ import { saysNoAnswer } from './marking/talk.ts';
 import { comparable, stemOf, wordsOf } from './marking/text.ts';
 import { typedText } from './marking/typed.ts';
 
-/** A submitted form by field name (`render-model.ts`): one value, or a list for check boxes. */
+/** The values of a submitted form by field name. Check boxes submit a list. */
 export type Answer = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * A fault that the learner has to correct before the answer is taken. It never says whether the answer is right.
- * `not_a_number`: the text is no number. `incomplete`: some parts are empty. `repeated`: two parts have one position.
- * `wrong_count`: the question asks for another number of choices. The others: a time or date in another form than asked
- * for.
+ * A fault that the learner must correct before the answer counts.
+ * `not_a_number`: the text can't be read as a number. `incomplete`: some parts are empty. `repeated`: two parts have
+ * the same position. `wrong_count`: the question asks for another number of choices. The others: the time or date isn't
+ * written in the form that the question asks for.
  */
 export type Problem =
   'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'time_digits' | 'date_digits';
@@ -47,13 +47,13 @@ const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
 
-/** The words of the question and of the field's label. */
+/** Collects the words of the question and of the field's label, because an answer may repeat them. */
 function surroundings(item: RenderedItem, beside: readonly string[], label = ''): Surroundings {
   const text = [...item.stem, label].join(' ');
-  // A task's text is an instruction, not a sentence to complete.
+  // A task's text is an instruction, so it has no sentence to complete.
   const sentences = (item.type === 'task' ? [] : item.stem).flatMap((paragraph) => {
     const isQuoted = paragraph.startsWith('> ');
-    // In a quotation, bold words have to be replaced, so they count as a gap.
+    // Learners have to replace the bold words of a quotation, so those words count as a gap.
     const open = isQuoted ? paragraph.slice(2).replace(/\*\*[^*]+\*\*/u, '____') : paragraph;
     const spoken = paragraph
       .split('”')
@@ -66,14 +66,16 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
 }
 
-/** The words of a figure. */
 function figureText(figure: Figure): string {
   const { caption } = figure;
   if (figure.kind === 'notice') return [caption, ...figure.lines].join(' ');
   return figure.kind === 'table' ? [caption, ...figure.header, ...figure.rows.flat()].join(' ') : caption;
 }
 
-/** Domains of English that don't measure spelling. Reading has its own kind of key, and form fields are copied. */
+/**
+ * The English domains in which a slip of spelling is forgiven. Reading isn't listed, because its keys are compared by
+ * meaning.
+ */
 const slipsForgiven: readonly unknown[] = ['grammar', 'writing'];
 
 function questionOf(item: RenderedItem, label = ''): Question {
@@ -94,7 +96,6 @@ function questionOf(item: RenderedItem, label = ''): Question {
   };
 }
 
-/** The words on a task's screen. */
 function screenText({ screen }: RenderedItem & { type: 'task' }): string {
   return screen
     .flatMap((block) => [
@@ -150,10 +151,10 @@ export function markField(item: RenderedItem, field: TaskField, key: TaskKeyValu
   return verdict !== 'right' && saysNoAnswer(given) ? 'empty' : verdict;
 }
 
-/** True for "?", "..." and pictures. */
+/** Whether the text has no letter and no digit, such as "?", "..." or a picture. */
 const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 
-/** The problem of a right time or date in a wrong form. */
+/** The problem to report if the answer is right but isn't written in the form that the question asks for. */
 function formOf({ kind, clock, accept }: TextKey): Problem {
   if (/^\d+$/u.test(accept[0]!)) return 'not_a_number';
   if (kind === 'date') return 'date_digits';
@@ -161,7 +162,7 @@ function formOf({ kind, clock, accept }: TextKey): Problem {
   return clock === '24' ? 'clock_24' : 'time_digits';
 }
 
-/** True for "Choose", which a menu shows before a choice. */
+/** Whether the menu still shows its first entry "Choose", so that the learner has chosen nothing. */
 function asksToChoose(field: TaskField, given: string): boolean {
   if (field.control !== 'select' || given !== field.initial) return false;
   return /^Choose\b/u.test(field.options.find(({ id }) => id === given)?.text ?? '');
@@ -187,7 +188,10 @@ function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked
   );
 }
 
-/** Whether a field differs from its initial value. Tasks begin with filled fields. */
+/**
+ * Whether the learner changed the field. Fields of a task may begin with a value, so a filled field isn't yet an
+ * answer.
+ */
 function changed(field: TaskField, answer: Answer): boolean {
   const name = fieldNames.task(field.id);
   if (field.control === 'checkboxes') return !sameSet(many(answer, name), [field.initial ?? []].flat());
@@ -195,7 +199,7 @@ function changed(field: TaskField, answer: Answer): boolean {
   return one(answer, name) !== '' && one(answer, name) !== (field.initial ?? '');
 }
 
-/** Marks an answer, all or nothing. Pure: the same item and answer always give the same mark. */
+/** Marks an answer as right or wrong, without part marks. The same item and answer always give the same mark. */
 export function mark(item: RenderedItem, answer: Answer): Marked {
   switch (item.type) {
     case 'single_choice':
@@ -207,7 +211,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
       const text = typed(answer, fieldNames.answer);
       if (text.trim() === '') return unanswered;
       const around = surroundings(item, [item.prefix ?? '', item.suffix ?? '']);
-      // The words of a list or table beside its number: "Section 4: Repairs".
+      // An answer may repeat the words next to its number in a list or table: "Section 4: Repairs".
       const shown = item.figure === undefined ? [] : wordsOf(figureText(item.figure)).map(stemOf);
       const verdict = markNumber(text, item.key, { ...around, words: around.words.union(new Set(shown)) });
       if (verdict !== 'right' && saysNoAnswer(text)) return unanswered;
@@ -229,7 +233,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
   }
 }
 
-/** The right answer in the form of a submitted answer. */
+/** Returns the right answer as a learner would submit it. */
 export function rightAnswer(item: RenderedItem): Answer {
   switch (item.type) {
     case 'single_choice':

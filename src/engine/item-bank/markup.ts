@@ -1,11 +1,11 @@
 /**
- * Parses the bank's markup to plain data, so that pages and packages never handle it as HTML: `**important**`,
- * `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins with `- ` is a
- * list item. A paragraph that begins with `> ` is a quotation.
+ * This file parses the bank's markup into plain data, so that no page has to handle it as HTML.
+ * Inside a paragraph: `**important**`, `` `exact text` ``, `____` for a gap, and `[[id|words]]` for a spot of a
+ * hotspot. A paragraph that begins with `- ` is a list item, and one that begins with `> ` is a quotation.
  */
 export type Inline =
   | { kind: 'text' | 'strong' | 'exact'; text: string }
-  /** `text` holds the underscores. Screen readers say "blank". */
+  /** `text` has the underscores as written. Screen readers say "blank" instead. */
   | { kind: 'gap'; text: string }
   | { kind: 'spot'; id: string; text: string };
 
@@ -24,7 +24,7 @@ export function parseInline(text: string): Inline[] {
     if (found[1] !== undefined) out.push({ kind: 'strong', text: found[1] });
     else if (found[2] !== undefined) out.push({ kind: 'exact', text: found[2] });
     else if (found[3] !== undefined) out.push({ kind: 'gap', text: found[3] });
-    // A spot is one piece of text, so marks inside it are removed.
+    // A spot is plain text, so markup inside the spot is removed.
     else out.push({ kind: 'spot', id: found[4]!, text: found[5]!.replace(/\*\*|`/gu, '') });
     from = found.index + found[0].length;
   }
@@ -49,7 +49,7 @@ export function parseBlocks(paragraphs: readonly string[]): Block[] {
   return out;
 }
 
-/** The words as a screen reader says them. A gap is "blank". */
+/** Returns the words as a screen reader says them. A gap becomes "blank". */
 export function plainText(inline: readonly Inline[]): string {
   return inline.map((part) => (part.kind === 'gap' ? 'blank' : part.text)).join('');
 }

@@ -1,4 +1,4 @@
-/** Exact fractions, so that no answer is marked by binary rounding. The denominator is positive. */
+/** An exact fraction, so that the rounding of binary numbers never decides a mark. The denominator is positive. */
 export type Fraction = { n: bigint; d: bigint };
 
 /** A number and the form in which it was written. */
@@ -20,14 +20,14 @@ export function atMost(a: Fraction, b: Fraction): boolean {
   return a.n * b.d <= b.n * a.d;
 }
 
-/** A key's value or tolerance, in the forms that the schema allows. Throws a RangeError for anything else. */
+/** Reads a key's value or tolerance. Throws a RangeError for forms that the schema doesn't allow. */
 export function fractionOf(text: string): Fraction {
   const read = readPlain(text);
   if (!read) throw new RangeError(`not a number: ${text}`);
   return read.value;
 }
 
-/** Gives spaces, minus signs, fraction characters and full-width digits one spelling. */
+/** Replaces variants of spaces, minus signs, fraction characters and digits, so that one pattern reads all of them. */
 export function plainSigns(text: string): string {
   return text
     .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, ' $&')
@@ -39,7 +39,9 @@ export function plainSigns(text: string): string {
     .trim();
 }
 
-/** A number without a unit: `12`, `-3.5`, `.5`, `1,234`, `1 234`, `3/4`, `1 3/4`; null if it is none of these. */
+/**
+ * Reads a number without a unit: `12`, `-3.5`, `.5`, `1,234`, `1 234`, `3/4` or `1 3/4`. Returns null for other texts.
+ */
 export function readPlain(text: string): Written | null {
   const signed = /^([+-]?) ?(.*)$/u.exec(text)!;
   const sign = signed[1] === '-' ? -1n : 1n;

@@ -1,6 +1,6 @@
 import type { Passage, RenderedItem } from './schema.ts';
 
-/** Every text in a value, with its path. */
+/** Returns every text inside a value, each with its path. */
 export function textsOf(value: unknown, path = ''): { path: string; text: string }[] {
   if (typeof value === 'string') return [{ path, text: value }];
   if (Array.isArray(value)) return value.flatMap((entry, at) => textsOf(entry, `${path}[${at}]`));
@@ -10,7 +10,7 @@ export function textsOf(value: unknown, path = ''): { path: string; text: string
   return [];
 }
 
-/** Members with text that a learner doesn't read. */
+/** Matches the paths of texts that a learner doesn't read, such as IDs. */
 const unread = /(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial|state)(?:$|\[)/u;
 const questionMembers = [
   'stem',
@@ -26,7 +26,7 @@ const questionMembers = [
   'fields',
 ];
 
-/** The texts of an item that a learner reads, without its passage. */
+/** Returns the texts that a learner reads in an item. The passage isn't included. */
 export function shownTexts(item: RenderedItem): string[] {
   const shown = Object.entries(item).filter(([name]) => questionMembers.includes(name));
   return textsOf(Object.fromEntries(shown))
@@ -36,7 +36,7 @@ export function shownTexts(item: RenderedItem): string[] {
 
 const words = (text: string): number => text.split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 
-/** The number of words to read for an item. A passage counts in full with each of its items. */
+/** Counts the words to read for an item. A passage counts in full with each of its items. */
 export function readingLoad(item: RenderedItem, passage: Passage | null): number {
   const own = shownTexts(item).reduce((sum, text) => sum + words(text), 0);
   return own + (passage?.paragraphs ?? []).reduce((sum, paragraph) => sum + words(paragraph), 0);

@@ -4,8 +4,8 @@ import type { Domain, Figure, Item, Option, Passage, RenderedItem, TaskBlock, Ta
 import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
- * An item for the player, the checks and the exports: parsed text and form fields, without key or rationale. A page
- * that shows all parts and sends all fields by name can deliver any item.
+ * An item as the player, the checks and the exports read it: parsed text and form fields, without key or rationale. A
+ * page that shows all parts and submits all fields by name can deliver any item.
  */
 export type RenderModel = {
   id: string;
@@ -13,15 +13,15 @@ export type RenderModel = {
   level: Level;
   domain: Domain;
   type: RenderedItem['type'];
-  /** Null outside maths. */
+  /** Whether the learner may use a calculator. Null outside maths. */
   calculator: boolean | null;
   readAloud: boolean;
   passage: { id: string; title: string; genre: string; blocks: Block[] } | null;
   stem: Block[];
   figure: Figure | null;
-  /** The simulated screen of a task. A `field` part is the place of the field with that name. */
+  /** The simulated screen of a task. Each `field` part marks the position of the field with that name. */
   task: { kind: string; title: string; screen: ScreenPart[] } | null;
-  /** The surface of a hotspot. The field lists the same spots for the keyboard. */
+  /** The picture or text of a hotspot. The item's field lists the same spots, so that a keyboard can select them. */
   surface:
     | {
         kind: 'picture';
@@ -35,19 +35,28 @@ export type RenderModel = {
 
 export type FieldOption = { value: string; label: Inline[]; text: string; cells: string[] };
 
-/** One form control or one group of them. `label` is its accessible name; the page may show it as a legend. */
+/**
+ * One form control, or one group such as radio buttons. `label` is the accessible name, which the page may show as a
+ * legend.
+ */
 export type Field = {
   name: string;
   control: 'radios' | 'checkboxes' | 'buttons' | 'select' | 'text';
   label: Inline[];
   hint: string | null;
   options: FieldOption[];
-  /** Headings of the options' columns, the first for the option itself. Empty if there are none. */
+  /**
+   * The column headings of the options, beginning with the heading for the option itself. Empty if the options have no
+   * columns.
+   */
   columns: string[];
   initial: string | string[] | null;
-  /** How many options may be chosen, if the question says so. */
+  /** The number of options to choose. Null if the question doesn't say a number. */
   choose: number | null;
-  /** For text: keyboard, width in characters, text before and after the box. Spelling help is always off. */
+  /**
+   * Only for text: the keyboard, the width in characters, and the text before and after the box. Spelling help is
+   * always off.
+   */
   input: { mode: 'text' | 'decimal'; width: number; prefix: string | null; suffix: string | null } | null;
 };
 
@@ -146,7 +155,7 @@ function surfaceOf(item: RenderedItem): RenderModel['surface'] {
   return { kind: 'text', lines: item.surface.lines.map(parseInline) };
 }
 
-/** The spots of a hotspot in reading order. A repeated word gets a number. */
+/** Returns the spots of a hotspot in reading order. A repeated word gets a number, so that all labels differ. */
 function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[] {
   const spots =
     surface.kind === 'picture'
@@ -174,7 +183,7 @@ function ordinal(n: number): string {
   return ['first', 'second', 'third', 'fourth', 'fifth'][n - 1] ?? `number ${n}`;
 }
 
-/** A number pad has no fraction and no minus sign, so it is shown only for keys that need neither. */
+/** A number pad has no fraction bar and no minus sign, so it is shown only for keys that need neither. */
 function numericMode(level: Level, key: string): 'text' | 'decimal' {
   return level.startsWith('entry') && !/[/-]/u.test(key) ? 'decimal' : 'text';
 }

@@ -17,7 +17,7 @@ export const domainsOf = {
   maths: ['number', 'measures_shape', 'data'],
 } as const satisfies Record<Subject, readonly string[]>;
 export type Domain = (typeof domainsOf)[Subject][number];
-/** The names of domains in results, from the standards. */
+/** The domain names that results show. They come from the standards. */
 export const domainNames: Record<Domain, string> = {
   devices_information: 'Using devices and handling information',
   creating_editing: 'Creating and editing',
@@ -36,8 +36,8 @@ export const domainNames: Record<Domain, string> = {
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**
- * Groups of skills, coarser than statements and finer than domains. Delivery balances them, so that a sitting has
- * questions of many kinds. The order is that of reports.
+ * Groups of skills. Each domain has several groups, and each group has several statements. Delivery balances the
+ * groups, so that a sitting has questions of many kinds. Reports list the groups in this order.
  */
 export const skillGroupsOf = {
   devices_information: ['devices_apps', 'finding_information', 'files_storage', 'solving_problems'],
@@ -65,7 +65,7 @@ export const StatementId = Type.String({
   pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-([0-9]{2}|[0-9]\\.[0-9][a-z]?|x[0-9])$',
 });
 
-/** `cells` are further columns, in the order of the field's `columns`. */
+/** `cells`: the texts of the further columns, in the order of the field's `columns`. */
 const Option = object({ id: ShortId, text: Text, cells: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))) });
 const Options = Type.Array(Option, { minItems: 2, maxItems: 30 });
 export type Option = Static<typeof Option>;
@@ -102,27 +102,27 @@ export type Figure = Static<typeof Figure>;
 // ---- keys ----
 
 /**
- * `value` and `tolerance` are text, so that they stay exact: a decimal (`12.50`), a fraction (`3/4`) or a mixed number
- * (`1 3/4`). A response is right if |response − value| ≤ tolerance (default 0).
+ * `value` and `tolerance` are texts, so that they stay exact: a decimal (`12.50`), a fraction (`3/4`) or a mixed number
+ * (`1 3/4`). An answer is right if |answer − value| ≤ tolerance (default 0).
  */
 export const NumericKey = object({
   value: Type.String({ pattern: '^-?([0-9]+(\\.[0-9]+)?|[0-9]+/[0-9]+|[0-9]+ [0-9]+/[0-9]+)$' }),
   tolerance: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$' })),
-  /** Names of the unit of `value` that may be typed after the number, or before it for £ and $. */
+  /** Spellings of the unit that learners may type after the number. £ and $ may also precede the number. */
   units: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 24 }))),
   /** True if the question asks for the unit, so that a number alone is wrong. */
   unit_required: Type.Optional(Type.Boolean()),
-  /** The form of the number, if the question asks for one. */
+  /** The form that the question asks for, such as a decimal. */
   form: Type.Optional(oneOf(['any', 'fraction_simplest', 'decimal', 'whole'])),
-  /** The most decimal places, if the question asks for rounding. */
+  /** The highest number of decimal places that is accepted, if the question asks for rounding. */
   decimals: Type.Optional(Type.Integer({ minimum: 0, maximum: 6 })),
 });
 export type NumericKey = Static<typeof NumericKey>;
 
 /**
- * The kind of a typed text. `exact`, the default, is compared letter for letter, for example if spelling is measured.
- * Other kinds are compared by meaning: `words` by content without slips of spelling, a time by the minute, a date by
- * the day, a telephone number by its digits, a formula by its values.
+ * How a typed text is compared. `exact`, the default: letter for letter, for example if spelling is measured. Other
+ * kinds are compared by meaning: `words` by content without slips of spelling, a time by the minute, a date by the day,
+ * a telephone number by its digits, a formula by its values.
  */
 export const textKinds = [
   'exact',
@@ -139,20 +139,22 @@ export const textKinds = [
   'formula',
 ] as const;
 
-/** The right texts. A full stop at the end, quotes around the text and extra spaces make no difference. */
+/** The accepted texts. Quotes around the answer and extra spaces make no difference. */
 export const TextKey = object({
   accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
   kind: Type.Optional(oneOf(textKinds)),
   case_sensitive: Type.Optional(Type.Boolean()),
   /** True if spaces have no meaning, as in a postcode. */
   ignore_spaces: Type.Optional(Type.Boolean()),
-  /** True if a full stop at the end makes no difference although the accepted text has one. */
+  /** True if learners may leave out the full stop at the end of the accepted text. */
   ignore_final_stop: Type.Optional(Type.Boolean()),
-  /** For a time: `12` if am or pm is measured, `24` if the 24-hour clock is measured. */
+  /** For a time: `12` requires am or pm, `24` requires the 24-hour clock. */
   clock: Type.Optional(oneOf(['any', '12', '24'])),
   /** For a date: `digits` if the box asks for DD/MM/YYYY. */
   date_form: Type.Optional(oneOf(['any', 'digits'])),
-  /** For a formula: its cell, the direction of copies, and whether it has to call a function. */
+  /**
+   * For a formula: the cell that contains it, the direction in which it is copied, and whether it must call a function.
+   */
   cell: Type.Optional(Type.String({ pattern: '^[A-Z]{1,2}[0-9]{1,3}$' })),
   copied: Type.Optional(oneOf(['none', 'down'])),
   uses_function: Type.Optional(Type.Boolean()),
@@ -168,24 +170,30 @@ const common = {
   domain: oneOf(domains),
   /** The skill in a few words, such as "Recognise and use HTTPS". */
   skill: Text,
-  /** The statement of the subject content: an ID of `standards/<subject>.json`. */
+  /** The ID of a subject content statement in `standards/<subject>.json`. */
   statement: Type.Optional(StatementId),
   /** One of the groups of `skillGroupsOf` for the item's domain. */
   skill_group: Type.Optional(oneOf(skillGroups)),
-  /** `retired`: not given any more, but kept because stored results and open sittings have its ID. */
+  /**
+   * `retired`: no longer selected. The item stays in the file, because stored results and open sittings refer to its
+   * ID.
+   */
   state: Type.Optional(oneOf(['live', 'retired'])),
-  /** Discrimination, logistic metric (D = 1), capped at 1.3 until calibrated on real answers. */
+  /** Discrimination in the logistic metric (D = 1). The maximum is 1.3 until real answers calibrate the items. */
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
   /** Difficulty, on the scale of θ. */
   b: Type.Number({ minimum: -4, maximum: 4 }),
-  /** Pseudo-guessing: the chance that a blind answer is right (4 decimals), 0 if it is below 0.02. */
+  /** Pseudo-guessing: the chance that a blind guess is right, to 4 decimals. A chance below 0.02 is stored as 0. */
   c: Type.Number({ minimum: 0, maximum: 0.5 }),
   calibration: oneOf(['provisional', 'calibrated']),
-  /** IDs of items that must not be in the same sitting, because one helps with the other. Symmetric. */
+  /**
+   * IDs of items that a sitting must not combine with this item, because one helps to answer the other. Both items list
+   * each other.
+   */
   enemies: Type.Array(ItemId, { uniqueItems: true }),
   /** Maths only: whether the learner may use a calculator. */
   calculator: Type.Optional(Type.Boolean()),
-  /** Whether reading the item aloud does not give away the answer. */
+  /** Whether the item may be read aloud. False if hearing the item gives the answer away. */
   read_aloud: Type.Boolean(),
 };
 
@@ -194,9 +202,9 @@ const content = {
   stem: Type.Array(Text, { minItems: 1, maxItems: 8 }),
   passage: Type.Optional(PassageId),
   figure: Type.Optional(Figure),
-  /** Why the key is right: a worked solution in maths. */
+  /** Explains why the key is right. In maths this is a worked solution. */
   rationale: Text,
-  /** The error behind each wrong response. Every wrong option has one. */
+  /** By wrong answer, the error that leads to it. Every wrong option must have an entry. */
   distractor_rationales: Type.Record(Type.String(), Text),
 };
 
@@ -212,7 +220,10 @@ const numeric = {
   key: NumericKey,
 };
 const shortText = {
-  /** The box's width in characters. It is the same for all answers of a kind, because it hints at the length. */
+  /**
+   * The width of the box in characters. Answers of one kind have the same width, because the width hints at the
+   * answer's length.
+   */
   width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })),
   key: TextKey,
 };
@@ -226,7 +237,10 @@ const matching = {
   key: Type.Record(ShortId, ShortId),
 };
 
-/** Labelled boxes on a 100 × 60 board, or words in a text. Pages also show a list for the keyboard. */
+/**
+ * Labelled boxes on a 100 × 60 board, or words in a text. Pages also list the spots, so that a keyboard can select
+ * them.
+ */
 const Surface = Type.Union([
   object({
     kind: Type.Literal('picture'),
@@ -319,7 +333,8 @@ export type TaskBlock = Static<typeof TaskBlock>;
 
 /**
  * The right value of each field: an option's ID (radios, select, buttons), a list of IDs (checkboxes; `[]` for none),
- * `{accept: […]}` or `{value: …}` (text). Fields without a key may have any value. All or nothing.
+ * `{accept: […]}` or `{value: …}` (text). Fields without a key may have any value. A task is right only if every field
+ * is right.
  */
 const TaskKey = Type.Record(
   ShortId,
@@ -328,14 +343,14 @@ const TaskKey = Type.Record(
 
 const task = {
   kind: oneOf(taskKinds),
-  /** The simulated program's name, generic, such as "Email". */
+  /** A generic name for the simulated program, such as "Email". */
   title: Text,
   screen: Type.Array(TaskBlock, { minItems: 1, maxItems: 30 }),
   fields: Type.Array(TaskField, { minItems: 1, maxItems: 12 }),
   key: TaskKey,
 };
 
-/** The part of each type that pages show and `mark` marks. */
+/** By question type, the members that pages show and `mark` reads. */
 export const renderedForms = {
   single_choice: object({ type: Type.Literal('single_choice'), ...content, ...singleChoice }),
   multiple_choice: object({ type: Type.Literal('multiple_choice'), ...content, ...multipleChoice }),
@@ -347,7 +362,7 @@ export const renderedForms = {
   task: object({ type: Type.Literal('task'), ...content, ...task }),
 };
 
-/** A question as templates make it and sittings store it. */
+/** A question in the form that templates produce and sittings store. */
 export type RenderedItem = {
   [K in keyof typeof renderedForms]: Static<(typeof renderedForms)[K]>;
 }[keyof typeof renderedForms];
@@ -358,15 +373,15 @@ const written = <T extends Record<string, TSchema>>(form: { properties: T }) =>
 export const TemplateItem = object({
   ...common,
   type: Type.Literal('template'),
-  /** An ID of `templates.ts`. */
+  /** The ID of a template in `templates.ts`. */
   template: Type.String({ pattern: '^[a-z0-9_]{3,48}$' }),
-  /** The type of the template's questions. */
+  /** The type of the questions that the template makes. */
   renders: oneOf(['single_choice', 'numeric', 'short_text', 'ordering', 'matching']),
   rationale: Text,
 });
 export type TemplateItem = Static<typeof TemplateItem>;
 
-/** The shape of each type of item. */
+/** The schema of each item type in the files. */
 export const itemForms = {
   single_choice: written(renderedForms.single_choice),
   multiple_choice: written(renderedForms.multiple_choice),
@@ -381,7 +396,9 @@ export const itemForms = {
 
 export type Item = { [K in keyof typeof itemForms]: Static<(typeof itemForms)[K]> }[keyof typeof itemForms];
 
-/** The response type of an item. */
+/**
+ * Returns the type of the question that learners see. For a template, this is the type of the questions that it makes.
+ */
 export function shownType(item: Item): ShownType {
   return item.type === 'template' ? item.renders : item.type;
 }
@@ -392,7 +409,7 @@ export const Passage = object({
   id: PassageId,
   level: oneOf(levels),
   title: Text,
-  /** For example "email", "notice", "article". Shown above the text. */
+  /** The kind of text, such as "email", "notice" or "article". The page shows it above the text. */
   genre: Text,
   /** Paragraphs in the bank's markup. */
   paragraphs: Type.Array(Text, { minItems: 1, maxItems: 20 }),

@@ -22,7 +22,6 @@ const texts: Record<string, QuestionTexts> = {
   ...level3Texts,
 };
 
-/** Every template of the bank by its ID. */
 export const templates: ReadonlyMap<string, Template> = new Map(
   Object.entries(draws).map(([id, draw]) => [id, template(id, draw, texts[id]!)]),
 );

@@ -1,21 +1,21 @@
 import type { EapEstimate, Posterior } from './irt.ts';
 
 /**
- * The error that difficulties judged by authors add to a result, in logits. It widens reported standard errors,
- * intervals, flags and probabilities. The end of a sitting depends on the model's own error, which further questions
- * can lower. Found by simulation as the least value with 93 % coverage at every cut (docs/decisions/0016).
+ * The error in logits that comes from difficulties judged by authors. It widens the reported errors, intervals, flags
+ * and probabilities, but doesn't decide when a sitting ends, because further questions can't reduce it. The value is
+ * the lowest with 93 % coverage at every cut in simulations (docs/decisions/0016).
  */
 export const calibrationSd = 0.16;
 
-/** The estimate with the reported error. */
+/** Adds the calibration error to the standard deviation of the estimate. */
 export function widened({ theta, sd }: EapEstimate): EapEstimate {
   return { theta, sd: Math.hypot(sd, calibrationSd) };
 }
 
-/** At 5 standard deviations the kernel is e^−12.5 of its height, below the posterior's own tails. */
+/** The kernel ends at 5 standard deviations. There it is e^−12.5 of its height, below the posterior's own tails. */
 const reach = 5;
 
-/** The posterior convolved with the error of calibration. */
+/** Returns the posterior convolved with the normal distribution of the calibration error. */
 export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const step = theta[1]! - theta[0]!;
   const max = Math.ceil((reach * calibrationSd) / step);
@@ -26,7 +26,7 @@ export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const density = new Float64Array(theta.length);
   for (let k = 0; k < theta.length; k++) {
     const weight = Math.exp(logWeights[k]! - top);
-    // Most nodes of a narrow posterior are below the resolution of the sums.
+    // Such small weights don't change the sums. Most nodes of a narrow posterior are skipped here.
     if (weight < 1e-30) continue;
     for (let by = -max; by <= max; by++) {
       const at = k + by;

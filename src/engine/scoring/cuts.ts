@@ -1,23 +1,23 @@
 import { bisect, type ItemParameters, probability } from './irt.ts';
 import { type Level, levelName, levelsOf, type Subject } from './levels.ts';
 
-/** The standard: the expected share right on a level's items for a learner who just meets the level. */
+/** The standard: a learner who just meets a level is expected to answer this share of the level's items right. */
 export const defaultTau = 0.65;
 
-/** An item as scoring sees it. `domain` is the name in results. */
+/** The members of an item that scoring uses. `domain` is the name that results show. */
 export type ScoredItem = ItemParameters & { id: string; subject: Subject; domain: string; level: Level };
 
-/** The cut of each level, lowest level first, in θ. */
+/** The ability (θ) from which a learner meets the level. */
 export type Cut = { level: Level; theta: number };
 
-/** The bank can't be used for scoring. The message names the level or item. */
+/** Thrown if a bank can't be used for scoring. The message names the level or item. */
 export class BankFault extends Error {}
 
 const searchBound = 20;
 
 /**
- * The ability at which the mean probability over `items` equals τ (test characteristic curve method).
- * @throws BankFault if there are no items, or guessing alone reaches τ
+ * Finds the ability at which the mean probability over `items` equals `tau` (test characteristic curve method).
+ * @throws BankFault if there are no items, or if guessing alone reaches `tau`
  */
 export function cutFor(items: readonly ItemParameters[], tau: number = defaultTau): number {
   if (items.length === 0) throw new BankFault('A cut score needs at least one item of its level.');
@@ -29,9 +29,8 @@ export function cutFor(items: readonly ItemParameters[], tau: number = defaultTa
 }
 
 /**
- * The cuts of all levels of a subject. Both engines use them, so "65 % of Level 1" and "θ at the Level 1 cut" are one
- * standard.
- * @throws BankFault if a level has no items or the cuts do not rise
+ * Finds the cuts of all levels of a subject. Both engines use these cuts, so that both apply one standard.
+ * @throws BankFault if a level has no items, or if the cuts don't rise from level to level
  */
 export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = defaultTau): Cut[] {
   const cuts = levelsOf(subject).map((level): Cut => {

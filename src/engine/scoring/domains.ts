@@ -3,9 +3,9 @@ import type { ScoredItem } from './cuts.ts';
 import type { Level } from './levels.ts';
 import type { ScoredAnswer } from './rules.ts';
 
-/** A domain with fewer answers has no score. Skipped items are no answers. */
+/** A domain with fewer answers has no score. Skipped items don't count as answers. */
 export const domainMinAnswers = 3;
-/** The standard deviation of domain abilities around the overall ability. */
+/** The prior of each domain's ability is centred on the overall ability and has this standard deviation. */
 export const domainPriorSd = 0.5;
 export const secureFromPct = 65;
 export const developingFromPct = 40;
@@ -13,25 +13,25 @@ export const developingFromPct = 40;
 export type DomainStatus = 'secure' | 'developing' | 'needs_support';
 
 /**
- * `scorePct`: the expected share right on all items of the domain at the result's level, in whole percent. The raw
- * share would be 50–60 % for all learners, because delivery adapts. Null with too few answers.
+ * `scorePct`: the percentage of the domain's items at the result's level that the learner is expected to answer right;
+ * null with too few answers. The raw percentage would be 50–60 for all learners, because delivery adapts.
  */
 export type DomainResult = {
   name: string;
   scorePct: number | null;
   status: DomainStatus | null;
   right: number;
-  /** Right and wrong, without skipped. */
+  /** The number of right and wrong answers, without skipped items. */
   answered: number;
-  /** Right, wrong and skipped. The estimate uses all of them. */
+  /** The number of right, wrong and skipped items. The ability estimate uses all of them. */
   items: number;
-  /** Items of the bank behind `scorePct`. */
+  /** The number of bank items from which `scorePct` is computed. */
   poolItems: number;
   theta: number | null;
   se: number | null;
 };
 
-/** Scores each domain at `level` from its own answers and the overall estimate. */
+/** Scores each domain at `level` from the domain's own answers and the overall estimate. */
 export function scoreDomains(
   domains: readonly string[],
   level: Level,
@@ -64,7 +64,7 @@ export function scoreDomains(
   });
 }
 
-/** The status follows from the published percentage, so that both agree. */
+/** Derives the status from the rounded percentage, so that the published status and percentage agree. */
 export function domainStatus(scorePct: number): DomainStatus {
   if (scorePct >= secureFromPct) return 'secure';
   return scorePct >= developingFromPct ? 'developing' : 'needs_support';

@@ -13,7 +13,7 @@
 /** Discrimination `a` > 0, difficulty `b` in logits, lower asymptote `c` in [0, 1). */
 export type ItemParameters = { a: number; b: number; c: number };
 
-/** 1 right, 0 wrong, null not administered, which all sums leave out. */
+/** 1: right. 0: wrong. Null: not administered, so all sums leave the item out. */
 export type Response = 0 | 1 | null;
 
 /** A normal prior for ability. */
@@ -25,7 +25,10 @@ export const eapSpanSd = 8;
 /** The 0.975 quantile of the standard normal distribution. */
 export const z95 = 1.959964;
 
-/** A distribution of ability: equally spaced rising nodes, and the log of the density at each, up to a constant. */
+/**
+ * A distribution of ability: equally spaced rising nodes, and the log of the density at each node plus one unknown
+ * constant.
+ */
 export type Posterior = { theta: Float64Array; logWeights: Float64Array };
 
 /** Posterior mean and posterior standard deviation. */
@@ -34,14 +37,14 @@ export type EapEstimate = { theta: number; sd: number };
 export type MapEstimate = { theta: number; se: number };
 
 /**
- * `interior`: the only finite maximum, inside [−6, 6]. `plus_infinity`, `minus_infinity`: all right, all wrong.
- * `excluded`: the maximum lies outside [−6, 6], or there is more than one (possible with c > 0).
+ * `interior`: there is one finite maximum, inside [−6, 6]. `plus_infinity`: all answers are right. `minus_infinity`:
+ * all answers are wrong. `excluded`: the maximum lies outside [−6, 6], or there are several (possible with c > 0).
  */
 export type MleEstimate =
   | { status: 'interior'; theta: number; se: number }
   | { status: 'plus_infinity' | 'minus_infinity' | 'excluded' | 'no_answers'; theta: null; se: null };
 
-/** `excluded`: more than one root of the estimating equation, or none inside [−10, 10]. `se` is 1/√I. */
+/** `excluded`: the estimating equation has several roots, or none inside [−10, 10]. `se` is 1/√I. */
 export type WleEstimate =
   { status: 'ok'; theta: number; se: number } | { status: 'excluded' | 'no_answers'; theta: null; se: null };
 
@@ -49,7 +52,7 @@ const mleBound = 6;
 const wleBound = 10;
 const scanStep = 0.05;
 
-/** The logistic function and its complement, each to full precision in its own tail. */
+/** `l`: the logistic function. `m`: its complement 1 − l. Each keeps full precision where its own value is near 0. */
 function logistic(z: number): { l: number; m: number } {
   if (z >= 0) {
     const e = Math.exp(-z);
@@ -69,7 +72,9 @@ export function probability(item: ItemParameters, theta: number): number {
   return item.c + (1 - item.c) * logistic(item.a * (theta - item.b)).l;
 }
 
-/** log P(θ) and log(1 − P(θ)), both finite for every finite θ. A plain log(1 − P) is −∞ or NaN far out. */
+/**
+ * log P(θ) and log(1 − P(θ)), both finite for every finite θ. Computed directly, log(1 − P) is −∞ or NaN at extreme θ.
+ */
 export function logProbabilities(item: ItemParameters, theta: number): { right: number; wrong: number } {
   const z = item.a * (theta - item.b);
   const right = item.c === 0 ? -softplus(-z) : Math.log(item.c + (1 - item.c) * logistic(z).l);
@@ -80,12 +85,12 @@ export function logProbabilities(item: ItemParameters, theta: number): { right: 
 export function information(item: ItemParameters, theta: number): number {
   const { l, m } = logistic(item.a * (theta - item.b));
   const { c } = item;
-  // With c = 0 the factor l/P is exactly 1, even if both underflow.
+  // If c = 0, the factor l/P is exactly 1. A division would fail if both underflow to 0.
   const ratio = c === 0 ? 1 : ((1 - c) * l) / (c + (1 - c) * l);
   return item.a * item.a * ratio * l * m;
 }
 
-/** Information of the answered items together. */
+/** The sum of the information of the answered items. */
 export function testInformation(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -114,8 +119,8 @@ export function confidenceInterval(eap: EapEstimate): { low: number; high: numbe
 }
 
 /**
- * Posterior mean and standard deviation by equally spaced nodes on prior mean ± 8 prior standard deviations, in logs
- * (Bock & Mislevy 1982). Coarser or narrower grids err: 33 nodes on ±4 by up to 0.14 in θ.
+ * Posterior mean and standard deviation from equally spaced nodes within 8 prior standard deviations of the prior mean
+ * (Bock & Mislevy 1982). Coarser or narrower grids are wrong: 33 nodes within 4 standard deviations by up to 0.14 in θ.
  */
 export function eap(
   items: readonly ItemParameters[],
@@ -127,7 +132,7 @@ export function eap(
   return momentsOf(theta, logWeights);
 }
 
-/** The posterior at equally spaced nodes on prior mean ± 8 prior standard deviations. */
+/** The posterior at equally spaced nodes within 8 prior standard deviations of the prior mean. */
 export function posteriorOf(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -140,14 +145,14 @@ export function posteriorOf(
   return { theta, logWeights };
 }
 
-/** `count` equally spaced abilities on prior mean ± 8 prior standard deviations. */
+/** `count` equally spaced abilities within 8 prior standard deviations of the prior mean. */
 export function quadratureNodes(prior: Prior, count: number = eapNodes): Float64Array {
   const low = prior.mean - eapSpanSd * prior.sd;
   const step = (2 * eapSpanSd * prior.sd) / (count - 1);
   return Float64Array.from({ length: count }, (_, k) => low + k * step);
 }
 
-/** Log of the prior's density at the nodes. Its constant cancels in the posterior, so it is left out. */
+/** The log of the prior's density at the nodes, without the normalising constant, which cancels in the posterior. */
 export function logPriorAt(prior: Prior, theta: Float64Array): Float64Array {
   return theta.map((t) => -0.5 * ((t - prior.mean) / prior.sd) ** 2);
 }
@@ -156,7 +161,7 @@ export function logPriorAt(prior: Prior, theta: Float64Array): Float64Array {
 export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEstimate {
   let top = -Infinity;
   for (let k = 0; k < theta.length; k++) if (logWeights[k]! > top) top = logWeights[k]!;
-  // Moments about the mode keep the digits of a narrow posterior far from zero.
+  // The moments are taken about the mode, because a narrow posterior far from 0 would otherwise lose precision.
   let mode = 0;
   for (let k = 0; k < theta.length; k++) if (logWeights[k]! === top) mode = theta[k]!;
   let sum = 0;
@@ -164,7 +169,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
   let second = 0;
   for (let k = 0; k < theta.length; k++) {
     const log = logWeights[k]! - top;
-    // e^−60 is below the resolution of the sums, like most nodes of a narrow posterior.
+    // Weights below e^−60 don't change the sums. Most nodes of a narrow posterior are skipped here.
     if (log < -60) continue;
     const weight = Math.exp(log);
     const distance = theta[k]! - mode;
@@ -176,7 +181,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
   return { theta: mode + mean, sd: Math.sqrt(second / sum - mean * mean) };
 }
 
-/** With c > 0 the posterior may have several modes. The highest counts. */
+/** Finds the posterior mode. If c > 0, the posterior may have several modes, and the highest is returned. */
 export function map(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -195,8 +200,9 @@ export function map(
 }
 
 /**
- * The range of all modes. The slope of the prior is linear and that of the items at most Σa, so modes are within
- * prior.sd²·Σa of the mean. At 40 logits from an item its slope is 0, which bounds the search under a wide prior.
+ * An interval that contains all modes. The slopes of the items add up to at most Σa, so every mode is within
+ * prior.sd²·Σa of the prior mean. An item's slope is 0 from 40/a logits away, which also bounds the interval under a
+ * wide prior.
  */
 function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, number] {
   const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);
@@ -205,7 +211,7 @@ function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, 
   return [Math.max(prior.mean - reach, lowest) - scanStep, Math.min(prior.mean + reach, highest) + scanStep];
 }
 
-/** Maximum likelihood, with a status if there is no single finite maximum (Birnbaum 1968). */
+/** Maximum likelihood (Birnbaum 1968). `status` says why there is no single finite maximum. */
 export function mle(items: readonly ItemParameters[], responses: readonly Response[]): MleEstimate {
   const answered = responses.filter(isAnswered);
   const none = { theta: null, se: null };
@@ -232,7 +238,10 @@ function isAnswered(response: Response | undefined): response is 0 | 1 {
   return response === 0 || response === 1;
 }
 
-/** l′(θ): P′/P for a right answer is a(1 − c)·l·m/P, P′/Q for a wrong one is a·l. */
+/**
+ * The slope l′(θ) of the log likelihood. A right answer adds P′/P = a(1 − c)·l·m/P, and a wrong answer subtracts P′/Q =
+ * a·l.
+ */
 function scoreFunction(items: readonly ItemParameters[], responses: readonly Response[], theta: number): number {
   let sum = 0;
   for (let i = 0; i < items.length; i++) {
@@ -257,13 +266,16 @@ function warmCorrection(items: readonly ItemParameters[], responses: readonly Re
     j += a * a * a * ratio * l * m * (m - l);
     info += a * a * ratio * l * m;
   }
-  // If the information of every item underflows, the correction has no value, and the search needs none.
+  // If the information of every item underflows to 0, the correction is undefined, so 0 replaces it.
   return info > 0 ? j / (2 * info) : 0;
 }
 
 type Crossing = { at: number; falling: boolean };
 
-/** Changes of sign of f on [low, high], found in small steps and refined by bisection. */
+/**
+ * Finds the points in [low, high] at which f changes its sign. Small steps find each change, and bisection refines the
+ * point.
+ */
 function crossings(f: (t: number) => number, low: number, high: number): Crossing[] {
   const steps = Math.ceil((high - low) / scanStep);
   const found: Crossing[] = [];
@@ -282,7 +294,7 @@ function crossings(f: (t: number) => number, low: number, high: number): Crossin
   return found;
 }
 
-/** The last point at which `holds` is true. It must be true at `low` and false at `high`. */
+/** Finds the point at which `holds` changes from true to false. `holds` must be true at `low` and false at `high`. */
 export function bisect(holds: (t: number) => boolean, low: number, high: number): number {
   for (let k = 0; k < 100; k++) {
     const middle = (low + high) / 2;

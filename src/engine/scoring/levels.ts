@@ -1,13 +1,13 @@
 /**
- * The levels from below Entry Level to Level 3, on two scales. A *rung* is the finest step of a subject: Entry Level
- * has three in English and maths, one in digital. The *order* ignores these sub-levels.
+ * This file defines the levels from below Entry Level to Level 3. Entry Level has three sub-levels in English and
+ * maths, and none in digital. The order of a level ignores sub-levels.
  */
 
 export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
 
 export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
-/** For tables and filters. */
+/** Subject names that are short enough for tables and filters. */
 export const shortSubjectNames: Record<Subject, string> = { ...subjectNames, digital: 'Digital' };
 
 /** The level of an item. Digital has one Entry level, `entry`. */
@@ -17,7 +17,7 @@ export type Level = (typeof levels)[number];
 /** The highest level met, or `below_entry` if none is met. */
 export type Placement = 'below_entry' | Level;
 
-/** −1 below Entry, 0 Entry, 1 to 3 Level 1 to 3. */
+/** −1: below Entry Level. 0: Entry Level. 1 to 3: Level 1 to Level 3. */
 export type Order = -1 | 0 | 1 | 2 | 3;
 
 const entryInThree: readonly Level[] = ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'];
@@ -60,7 +60,10 @@ export function levelName(level: Level): string {
 /** The working level of a result below the lowest level. */
 export const belowEntry = 'Working towards Entry Level';
 
-/** The published levels, lowest first. Codes are ILR PriorLevel numbers for assessed skill, not for qualifications. */
+/**
+ * The levels that results publish, lowest first. Codes are the numbers of ILR PriorLevel, but for assessed skill
+ * instead of qualifications.
+ */
 export const rqfLevels = [
   { rqf_level: null, rqf_level_code: null, below_level_1: true },
   { rqf_level: 'Entry Level', rqf_level_code: 1, below_level_1: true },
@@ -69,13 +72,15 @@ export const rqfLevels = [
   { rqf_level: 'Level 3', rqf_level_code: 5, below_level_1: false },
 ] as const;
 
-/** The funding fields of a published result. */
+/** The fields of a published result that state levels. */
 export type PublishedLevels = (typeof rqfLevels)[number] & {
   working_level: string;
   recommended_next_level: string | null;
 };
 
-/** The published levels of a placement. Only some subjects have sub-levels of Entry. */
+/**
+ * Returns the level fields of a result with this placement. Throws a RangeError if the subject doesn't have the level.
+ */
 export function publishedLevels(subject: Subject, placement: Placement): PublishedLevels {
   const levels = levelsOf(subject);
   const met = placement === 'below_entry' ? -1 : levels.indexOf(placement);

@@ -2,39 +2,44 @@ import { logProbabilities } from './irt.ts';
 import type { ScoredAnswer } from './rules.ts';
 
 /**
- * Whether the answers in their order fit one ability. A learner who gets help from some question on, or gives up there,
- * answers like two people. The statistic compares the likelihood of a change by two logits in the middle third with the
- * likelihood of no change, both averaged over the population. It can't find help throughout the sitting.
+ * Whether all answers of a sitting fit one ability. If a learner gets help or gives up from some question on, the
+ * answers look like those of two people.
+ * The statistic compares the likelihood of a change by two logits in the middle third of the sitting with the
+ * likelihood of no change. Both are averaged over the population. The statistic can't find help that lasts through the
+ * full sitting.
  *
  * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every possible point of change; van
  * Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for cumulative sums in adaptive tests. The
- * limit is from simulation: `docs/bank-simulation.md` has false alarms and power.
+ * limits come from simulation: `docs/bank-simulation.md` has false alarms and power.
  */
 export type PersonFit = {
-  /** Logarithms of the likelihood ratios of a change for the better, and for the worse, against no change. */
+  /** The log likelihood ratio of a change for the better (`better`) or for the worse (`worse`) against no change. */
   better: number;
   worse: number;
-  /** `better`, `worse`: beyond the answers of one ability in 97 of 100 sittings. Null with too few answers. */
+  /**
+   * `better`, `worse`: that ratio is above its limit. Of 100 sittings with one ability, 97 stay within the limits.
+   * Null: too few answers.
+   */
   change: 'none' | 'better' | 'worse' | null;
 };
 
-/** With fewer answers, the parts are too short to judge. */
+/** With fewer answers, the parts before and after a change are too short to judge. */
 export const minPersonFitAnswers = 20;
 /**
- * Help may improve answers only a little, so its limit is low. Giving up is plain, so a higher limit finds it and
- * leaves more false alarms for help.
+ * The limit for `better` is low, because help may improve answers only a little. Giving up shows clearly, so a higher
+ * limit finds it and causes fewer false alarms.
  */
 const max = { better: 1.75, worse: 2.5 };
 
 const step = 0.1;
-/** Two logits, in steps. */
+/** The size of the change: 2 logits, counted in steps of 0.1. */
 const change = 20;
 const reach = 60;
 const abilities = Float64Array.from({ length: 2 * reach + 1 }, (_, k) => (k - reach) * step);
-/** The population of abilities is N(0, 1). */
+/** Abilities in the population are distributed as N(0, 1). */
 const logPrior = abilities.map((theta) => -(theta ** 2) / 2);
 
-/** `answers` in the order given. */
+/** `answers` must be in the order in which the learner gave them. */
 export function personFit(answers: readonly ScoredAnswer[]): PersonFit {
   const upTo = cumulativeLogs(answers);
   const all = upTo.at(-1)!;
@@ -49,7 +54,7 @@ export function personFit(answers: readonly ScoredAnswer[]): PersonFit {
   return { ...ratios, change: answers.length < minPersonFitAnswers ? null : changeOf(ratios) };
 }
 
-/** The log likelihood at each ability of the first n answers, for n from 0 to all. */
+/** Entry n has the log likelihood of the first n answers at each ability. Entry 0 is for no answers. */
 function cumulativeLogs(answers: readonly ScoredAnswer[]): Float64Array[] {
   const sums = [new Float64Array(abilities.length)];
   for (const { item, right } of answers) {
@@ -59,7 +64,7 @@ function cumulativeLogs(answers: readonly ScoredAnswer[]): Float64Array[] {
   return sums;
 }
 
-/** Log likelihoods by first ability: the first answers at that ability, the others `by` steps away. */
+/** Log likelihoods of a change, by the ability before the change. The ability after the change is `by` steps away. */
 function changedAt(first: Float64Array, all: Float64Array, by: number): Float64Array {
   const from = Math.max(0, -by);
   return Float64Array.from({ length: abilities.length - Math.abs(by) }, (_, n) => {
@@ -68,7 +73,7 @@ function changedAt(first: Float64Array, all: Float64Array, by: number): Float64A
   });
 }
 
-/** log Σ exp, without overflow. */
+/** Returns log Σ exp(x) without overflow. */
 function logSum(logs: Iterable<number> & { readonly length: number }): number {
   let top = -Infinity;
   for (const log of logs) if (log > top) top = log;

@@ -5,7 +5,10 @@ import { type Placement, publishedLevels, type Subject } from './levels.ts';
 /** Published probabilities are whole thousandths. */
 const partsOfOne = 1000;
 
-/** Whole numbers in these shares that add up to `total`. The largest remainders get the rest (Hare's method). */
+/**
+ * Splits `total` into whole numbers in proportion to `shares`. Units that are left after rounding down go to the
+ * largest remainders (Hare's method).
+ */
 export function wholeShares(shares: readonly number[], total: number): number[] {
   const whole = shares.map((share) => Math.floor(share * total));
   const left = total - whole.reduce((sum, n) => sum + n, 0);
@@ -16,8 +19,9 @@ export function wholeShares(shares: readonly number[], total: number): number[] 
 }
 
 /**
- * How likely each level is, given the answers: the posterior's mass between one cut and the next. Keys are the names of
- * `working_level`, lowest first, with "Working towards Entry Level". Values are thousandths that add up to exactly 1.
+ * The probability of each level given the answers: the posterior's mass between the level's cut and the next. Keys are
+ * the names in `working_level`, lowest first, with "Working towards Entry Level". Values are thousandths that add up to
+ * exactly 1.
  */
 export function levelProbabilities(
   subject: Subject,
@@ -35,7 +39,7 @@ export function levelProbabilities(
   );
 }
 
-/** The posterior's mass below each cut. Cuts and masses rise. */
+/** Returns the posterior's mass below each cut. The cuts must rise, so the masses rise, too. */
 function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
   const top = logWeights.reduce((max, log) => Math.max(max, log), -Infinity);
   const density = logWeights.map((log) => Math.exp(log - top));
@@ -43,15 +47,16 @@ function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): nu
   let floor = 0;
   return cuts.map((cut) => {
     const mass = integralTo(density, (cut.theta - theta[0]!) / (theta[1]! - theta[0]!)) / total;
-    // Far out, the cubic may be slightly below 0.
+    // Far from the mode the cubic may be slightly below 0, so a mass is at least the mass before.
     floor = Math.min(1, Math.max(floor, mass));
     return floor;
   });
 }
 
 /**
- * The integral of a density on equally spaced nodes up to `x`, in steps. Counting the nodes below a cut would err by up
- * to 0.06. The cubic through four neighbouring nodes errs by less than 0.0001.
+ * The integral of a density, given at equally spaced nodes, from the first node to `x`. `x` and the result are in units
+ * of the node spacing. Counting the nodes below a cut would err by up to 0.06. The cubic through four neighbouring
+ * nodes errs by less than 0.0001.
  */
 function integralTo(density: Float64Array, x: number): number {
   const at = (k: number) => density[k] ?? 0;

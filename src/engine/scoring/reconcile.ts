@@ -3,35 +3,41 @@ import { type Level, levelsOf, type Order, orderOf, type Placement, type Subject
 
 export type Reconciliation = {
   placement: Placement;
-  /** The engines are a full level or more apart, without Entry sub-levels. */
+  /** Whether the two engines differ by at least one full level. Sub-levels of Entry Level don't count. */
   needsReview: boolean;
   /** The rule that applied. `irt_only`: the rule engine could judge no level. */
   basis: 'equal' | 'irt_within_one' | 'midpoint' | 'irt_only';
-  /** Distance of the engines in full levels. */
+  /** The number of full levels by which the engines differ. */
   apart: number;
 };
 
-/** The nearer of the two cuts around a placement. It decides whether the result is borderline. */
+/**
+ * Of the two cuts around a placement, the cut that is nearer to the ability estimate. It decides whether the result is
+ * borderline.
+ */
 export type DecidingRule = {
   level: Level;
   /** The cut, in θ. */
   threshold: number;
-  /** The side of the ability estimate. An estimate at the cut meets the level. */
+  /** The side of the cut on which the ability estimate lies. An estimate exactly at the cut meets the level. */
   side: 'at_or_above' | 'below';
   /** Whether the placement meets the level. It differs from `side` only if the engines were far apart. */
   met: boolean;
-  /** The cut lies inside the 95 % confidence interval, or on its end. */
+  /** Whether the cut lies inside the 95 % confidence interval or at one of its ends. */
   isBorderline: boolean;
 };
 
-/** The highest level whose cut the ability reaches. `cuts` rise. */
+/** Returns the highest level whose cut the ability reaches. `cuts` must rise. */
 export function placeByIrt(cuts: readonly Cut[], theta: number): Placement {
   let placement: Placement = 'below_entry';
   for (const cut of cuts) if (theta >= cut.theta) placement = cut.level;
   return placement;
 }
 
-/** Equal: that level. One apart: IRT's. Two or more apart: the midpoint, rounded down. */
+/**
+ * If the engines agree or differ by one level, the IRT placement applies. If they differ by more, the midpoint applies,
+ * rounded down.
+ */
 export function reconcile(subject: Subject, irt: Placement, rules: Placement | null): Reconciliation {
   if (rules === null) return { placement: irt, needsReview: false, basis: 'irt_only', apart: 0 };
   const irtOrder = orderOf(irt);
@@ -43,7 +49,10 @@ export function reconcile(subject: Subject, irt: Placement, rules: Placement | n
   return { placement: placementAt(subject, middle, irt), needsReview: true, basis: 'midpoint', apart };
 }
 
-/** If the midpoint is Entry, the sub-level nearest to IRT's placement. */
+/**
+ * Returns the level with this order. If Entry Level has sub-levels, the sub-level nearest to the IRT placement is
+ * returned.
+ */
 function placementAt(subject: Subject, order: Order, irt: Placement): Placement {
   if (order === -1) return 'below_entry';
   const candidates: Level[] = levelsOf(subject).filter((level) => orderOf(level) === order);
@@ -51,8 +60,8 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
 }
 
 /**
- * The cut nearest to the ability among the cut that was met and the next. At equal distance, the cut that was met. All
- * levels count, with Entry sub-levels, so that every placement can be borderline.
+ * Selects the nearer to the ability of two cuts: the cut that was met and the next. If both are equally near, the cut
+ * that was met is selected. Entry sub-levels count as levels, so that every placement can be borderline.
  */
 export function decidingRule(
   cuts: readonly Cut[],

@@ -5,12 +5,13 @@ import type { Level, Placement } from './levels.ts';
 /** A level with fewer scored items in its band is not judged. */
 export const bandMinItems = 8;
 
-/** A scored item. A skipped item counts as wrong, and as no answer. */
+/** An item with its mark. A skipped item counts as wrong, but not as an answer. */
 export type ScoredAnswer = { item: ScoredItem; right: boolean; skipped?: boolean };
 
 /**
- * The rule for one level, checkable by hand. The band is the level with the next lower and higher levels. `s` is
- * S_L = Σ P(cut) over the band's items. `needed` is the smallest whole number right that reaches it.
+ * The rule for one level, with all numbers to check it by hand. `band`: the level itself, the next lower and the next
+ * higher level. `s`: S_L = Σ P(cut) over the band's items. `needed`: the smallest whole number of right answers that
+ * reaches `s`.
  */
 export type LevelRule = {
   level: Level;
@@ -20,7 +21,7 @@ export type LevelRule = {
   s: number | null;
   needed: number | null;
   outcome: 'pass' | 'fail' | 'not_judged';
-  /** Right and given among the level's own items, for the reader only. */
+  /** The right answers and the items of the level itself. The rule doesn't use these two numbers, but readers do. */
   right: number;
   items: number;
 };
@@ -29,9 +30,9 @@ export type LevelRule = {
 export type RulePlacement = { placement: Placement | null; levels: LevelRule[] };
 
 /**
- * The number-right engine. The placement is the highest level passed without a failure below it, or else the level
- * below the lowest failure. Levels with too few items are neither passed nor failed. Adaptive delivery leaves out
- * levels below the learner's answers, so a level that is not judged is no evidence against the learner.
+ * The number-right engine. It places a learner at the highest level that is passed without a failure below, or else at
+ * the level below the lowest failure. A level with too few items isn't judged. That is no evidence against the learner,
+ * because adaptive delivery leaves out levels below the learner's answers.
  */
 export function placeByRules(cuts: readonly Cut[], answers: readonly ScoredAnswer[]): RulePlacement {
   const levels = cuts.map((_, i) => judge(cuts, i, answers));

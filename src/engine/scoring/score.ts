@@ -20,14 +20,16 @@ import { decidingRule, type DecidingRule, placeByIrt, reconcile, type Reconcilia
 import { personFit, type PersonFit } from './person-fit.ts';
 import { placeByRules, type RulePlacement, type ScoredAnswer } from './rules.ts';
 
-/** Stored in every result. Raise a version by hand if one of its figures could change. */
+/**
+ * Every result stores these versions. Raise a version by hand if a change of its engine can change a number in results.
+ */
 export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or with answers in fewer domains, has no result. */
 export const minAnswered = 12;
 export const minDomains = 3;
 
-/** A bank version as scoring reads it. `domains` are in the order of results. */
+/** The part of a bank version that scoring reads. `domains` are in the order in which results show them. */
 export type BankVersion<Item extends ScoredItem = ScoredItem> = {
   subject: Subject;
   version: string;
@@ -36,13 +38,13 @@ export type BankVersion<Item extends ScoredItem = ScoredItem> = {
 };
 
 /**
- * `skipped`: the learner passed the item over after a warning. It counts as wrong in both engines. `not_reached`: the
- * item was on the screen when the time ran out. It counts as not administered.
+ * `skipped`: the learner passed the item over after a warning, so both engines count it as wrong. `not_reached`: the
+ * time ran out while the item was on the screen, so it counts as not administered.
  */
 export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
 export type ItemResponse = { itemId: string; outcome: ItemOutcome };
 
-/** A bank version ready for scoring: cuts solved, items by ID. */
+/** A bank version prepared for scoring: the cuts are solved, and the items can be found by ID. */
 export type ScoringBank = {
   bank: BankVersion;
   cuts: readonly Cut[];
@@ -63,13 +65,13 @@ type Counts = {
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
 /**
- * `ceiling`, `floor`: every scored item is right, or wrong, so the prior bounds the estimate. `rules_silent`: no level
- * had enough items for the rule engine. `person_fit`: the answers changed in the middle more than those of one ability
- * do.
+ * `ceiling`: every scored item is right. `floor`: every scored item is wrong. In both cases only the prior keeps the
+ * estimate finite. `rules_silent`: no level had enough items for the rule engine. `person_fit`: the answers changed in
+ * the middle more than one ability explains.
  */
 type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 
-/** A result with all that is needed to print and recompute it. Abilities are in logits. */
+/** A result with all numbers that are needed to print and recompute it. Abilities are in logits. */
 export type ScoredResult = {
   outcome: 'scored';
   subject: Subject;
@@ -83,15 +85,15 @@ export type ScoredResult = {
     placement: Placement;
     prior: Prior;
     theta: number;
-    /** The model's standard error, as if difficulties were known. */
+    /** The model's standard error, which treats item difficulties as exactly known. */
     se: number;
     calibrationSd: number;
-    /** `se` with the error of calibration. */
+    /** `se` combined with `calibrationSd`. */
     reportedSe: number;
     ci: { low: number; high: number };
     mle: MleEstimate;
     wle: WleEstimate;
-    /** By working level, lowest first. */
+    /** Probabilities by working level, lowest level first. */
     levelProbabilities: Record<string, number>;
   };
   rules: RulePlacement;
@@ -106,7 +108,7 @@ export type ScoredResult = {
   versions: { bank: string; irt: string; rules: string; reconciliation: string };
 };
 
-/** The bank version lacks an item of the responses, or an item was given twice. */
+/** Thrown if the bank version lacks an item of the responses, or if an item occurs twice in the responses. */
 export class ResponseFault extends Error {}
 
 /** @throws BankFault */
@@ -127,7 +129,7 @@ export function prepareBank(bank: BankVersion, tau: number = defaultTau): Scorin
 }
 
 /**
- * Scores a sitting. A pure function: the same input gives the same result on every machine, at any time.
+ * Scores a sitting. The same input gives the same result on every machine, at any time.
  * @throws ResponseFault
  */
 export function score(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredResult | VoidSitting {
@@ -200,7 +202,7 @@ function domainsAt(
   return { domainLevel, domains: scoreDomains(names, domainLevel, bank.items, answers, ability) };
 }
 
-/** The domains of a result at another placement, from its answers and its estimate. */
+/** Scores a result's domains again for another placement, from the same answers and the same ability estimate. */
 export function judgeDomains(
   prepared: ScoringBank,
   placement: Placement,
@@ -210,7 +212,7 @@ export function judgeDomains(
   return domainsAt(prepared, placement, scoredAnswers(prepared, responses), { theta: irt.theta, sd: irt.se });
 }
 
-/** The scored part of a published assessment, in the names of the API. */
+/** The scored fields of a published assessment, named as in the API. */
 type PublishedResult = PublishedLevels & {
   is_borderline: boolean;
   needs_review: boolean;

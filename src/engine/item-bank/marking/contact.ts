@@ -1,14 +1,14 @@
 import { withoutNumberSign } from './text.ts';
 import words from './words.json' with { type: 'json' };
 
-/** The digits of a UK telephone number, with its leading 0; null for other texts. */
+/** Returns the digits of a UK telephone number with the leading 0. Returns null for other texts. */
 export function phoneDigits(text: string): string | null {
   const plain = text.normalize('NFKC').replace(/[\s().\-‐-―/]/gu, '');
   const digits = /^(?:(?:\+|00)44\(?0?\)?|44(?=7\d{9}$)|0)(\d{9,10})$/u.exec(plain)?.[1];
   return digits === undefined ? null : `0${digits}`;
 }
 
-/** An email address without brackets, quotes and full stops around it. */
+/** Returns an email address in lower case, without the brackets, quotes and punctuation around the address. */
 export function emailText(text: string): string {
   return text
     .normalize('NFKC')
@@ -21,14 +21,15 @@ export function emailText(text: string): string {
 const short: Record<string, string> = words.address_words;
 
 /**
- * The words of a postal address, so that punctuation, case, short forms and the place of the flat make no difference.
+ * Returns a postal address in one form for comparison. Punctuation, case, short forms and the position of the flat make
+ * no difference.
  */
 export function addressWords(text: string): string {
   return (
     withoutNumberSign(text.normalize('NFKC').toLowerCase())
       .replace(/[,.;:"“”#]/gu, ' ')
       .replace(/\b(flat|apartment|apt)(?=\d)/u, '$1 ')
-      // "2/18 High Street" and "2, 18 High Street" are flat 2 at number 18.
+      // "2/18 High Street" and "2, 18 High Street" both mean flat 2 at number 18.
       .replace(/^\s*(\d+[a-z]?) {2}(?=\d)/u, 'flat $1 ')
       .replace(/^\s*(\d+[a-z]?) ?\/ ?(?=\d)/u, 'flat $1 ')
       .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')

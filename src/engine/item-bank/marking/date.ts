@@ -1,7 +1,7 @@
 import { monthNames } from '../../../platform/time/clock.ts';
 import { digitsForWords, ordinals } from './numbers/number-words.ts';
 
-/** A typed date. The year may be missing. */
+/** A typed date. `year` is null if the text has no year. */
 type TypedDate = {
   day: number;
   month: number;
@@ -24,7 +24,8 @@ function yearOf(text: string | undefined): number | null {
 }
 
 /**
- * Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June. Null for other texts.
+ * Reads a date such as 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th or Tuesday the 16th of June. Returns null
+ * for other texts.
  */
 export function readDate(text: string): TypedDate | null {
   if (text.length > 60) return null;
@@ -91,12 +92,15 @@ function valid(
   if (month < 1 || month > 12 || day < 1 || day > 31) return null;
   const at = new Date(Date.UTC(year ?? 2024, month - 1, day));
   if (at.getUTCDate() !== day) return null;
-  // A weekday has to be right, too.
+  // A weekday that doesn't fit the date makes the date invalid.
   if (weekday !== null && year !== null && at.getUTCDay() !== weekday) return null;
   return { day, month, year, isDigitsOnly };
 }
 
-/** @param form `digits` if the box asks for DD/MM/YYYY. @returns `form` for the right date in another form */
+/**
+ * @param form `digits` if the box asks for DD/MM/YYYY
+ * @returns `form` if the date is right but isn't written as the box asks; null if the text is no date
+ */
 export function markDate(text: string, key: TypedDate, form: 'any' | 'digits'): 'right' | 'wrong' | 'form' | null {
   const read = readDate(text);
   if (read === null) return null;

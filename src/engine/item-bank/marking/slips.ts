@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 let words: Set<string> | null = null;
 
-/** Whether the word is in Kevin Atkinson's SCOWL up to size 60, British or American. */
+/** Whether Kevin Atkinson's word lists (SCOWL, up to size 60) have the word in British or American spelling. */
 export function isEnglishWord(word: string): boolean {
   words ??= new Set(
     ['english', 'british', 'american']
@@ -15,8 +15,9 @@ export function isEnglishWord(word: string): boolean {
 }
 
 /**
- * Whether `typed` is `intended` with a slip: one letter added, missing, wrong or swapped with the next. Words of eight
- * letters may have two slips. Both begin alike, `intended` has at least four letters, and `typed` is no English word.
+ * Whether `typed` is `intended` with one letter added, missing, wrong or swapped with the next; from 8 letters on, two
+ * such slips are allowed. Both words must begin with the same letter, `intended` must have at least 4 letters, and
+ * `typed` must not be an English word.
  */
 export function isSlipOf(typed: string, intended: string): boolean {
   if (typed === intended) return true;
@@ -25,7 +26,10 @@ export function isSlipOf(typed: string, intended: string): boolean {
   return !isEnglishWord(typed);
 }
 
-/** Damerau–Levenshtein distance, restricted: insertions, deletions, substitutions and swaps of neighbours. */
+/**
+ * The restricted Damerau–Levenshtein distance: the number of insertions, deletions, substitutions and swaps of
+ * neighbouring letters.
+ */
 export function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

@@ -1,8 +1,8 @@
 import { straightQuotes } from './text.ts';
 
 /**
- * Words around an answer: "I think it is 7", "Ans: 7", "a) 7", "7 is my answer", "7, please", "7?". Words that deny an
- * answer ("not 7") or name two ("7 or 8") stay.
+ * This file removes the words around an answer, as in "I think it is 7", "Ans: 7", "a) 7" and "7, please". Words that
+ * deny an answer ("not 7") or name two ("7 or 8") stay.
  */
 
 const thing =
@@ -15,7 +15,7 @@ const say =
   "(?:think|thought|guess|believe|reckon|suppose|say|said|got|get|make|made|choose|chose|pick|picked|put|wrote|write|use|used|worked it out as|worked out|counted|(?:would|'?d) (?:say|write|use|choose|put|pick|spell it))";
 
 const leads = [
-  // Bullets, and the letter of a part. A hyphen before a digit can be a minus sign.
+  // Bullets and the letter of a part, such as "a)". A hyphen before a digit stays, because it can be a minus sign.
   '[•·▪●‣>*=]+ ?',
   '[-–—]+ (?![\\d.£])',
   '\\(?[a-h]\\) ?',
@@ -54,14 +54,14 @@ const tails = [
   ',? (?:not|instead of|rather than) [^,;]{1,30}',
 ].map((one) => new RegExp(`(?<=\\S)${one}$`, 'iu'));
 
-/** "Back pain, because staff reported it": a reason that the question doesn't ask for. */
+/** Matches a reason that the question doesn't ask for: "Back pain, because staff reported it". */
 const reason =
   /(?<=\S)[,;:.]?\s+\(?(?:because|'?cause|cos|coz|cuz|bc|as (?:it|he|she|they|the text|that) (?:is|was|says?|said)) \S.*$/iu;
 
 const pictures = /(?:\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*)+/gu;
 const around = /^([_*]{1,2}|\[)(.+?)([_*]{1,2}|\])$/u;
 
-/** Longer texts are more than an answer with words around it. */
+/** Longer texts say more than an answer with words around it, so they stay as they are. */
 const longest = 200;
 
 export function withoutTalk(text: string): string {
@@ -92,7 +92,7 @@ const noAnswer = new RegExp(
   'u',
 );
 
-/** True for "I don't know", "idk", "not sure, sorry". */
+/** Whether the learner says that they have no answer: "I don't know", "idk", "not sure, sorry". */
 export function saysNoAnswer(text: string): boolean {
   const plain = straightQuotes(text)
     .toLowerCase()

@@ -11,29 +11,29 @@ import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 import lists from './words.json' with { type: 'json' };
 
-/** The question of a typed text. */
+/** The facts about a question that decide how a typed text is marked. */
 export type Question = Surroundings & {
-  /** A task's form, into which learners copy texts. */
+  /** Whether the question is a form in a task. Learners copy texts into such forms. */
   isForm: boolean;
-  /** Slips of spelling are forgiven, because the question doesn't measure letters. */
+  /** Whether slips of spelling are forgiven, because the question doesn't measure spelling. */
   forgivesSlips: boolean;
-  /** Wrong answers with a reason in the item. They are never slips. */
+  /** Wrong answers that the item lists with a rationale. These words are never forgiven as slips. */
   namedWrong: ReadonlySet<string>;
   /** Stems of the words on a task's screen. */
   screenWords: ReadonlySet<string>;
-  /** The rows of the sheet that is shown. */
+  /** The rows of the spreadsheet on a task's screen. */
   sheet: readonly (readonly string[])[];
   /** Stems of the words of the figure. */
   figureWords: ReadonlySet<string>;
 };
 
-/** `form`: right, but not in the form that the question asks for. */
+/** `form`: the answer is right, but isn't written in the form that the question asks for. */
 export type TextVerdict = 'right' | 'wrong' | 'form';
 
-/** Marks a typed text by its kind, then without words around the answer. */
+/** Marks a typed text as its key's kind requires. A wrong text is marked again without the words around the answer. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
   const verdict = markPlainText(text, key, question);
-  // A copied text, such as a password, has no words around it.
+  // A learner copies a text such as a password into a form, so further words in the box make the answer wrong.
   if (verdict !== 'wrong' || (question.isForm && (key.kind ?? 'exact') === 'exact')) return verdict;
   const isNamed = key.kind !== undefined && !['exact', 'formula', 'coordinates'].includes(key.kind);
   const alone = withoutTalk(isNamed ? text.replace(aside, '') : text);
@@ -49,12 +49,12 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
   return verdict;
 }
 
-/** The answer without an explanation in words of the question or figure: "Depot - a place where buses stay". */
+/** Removes an explanation in words of the question or figure: "Depot - a place where buses stay" becomes "Depot". */
 function withoutExplanation(text: string, question: Question): string | null {
   const found = /^(\S+(?: \S+){0,2}?)(?: ?[-–—:=] ?| ?\(| (?:is|means) )(.+)$/u.exec(straightQuotes(text).trim());
   if (found === null) return null;
   const [, name, rest] = found as unknown as [string, string, string];
-  // "TA (teaching assistant)": the initials and the full name.
+  // In "TA (teaching assistant)" the initials stand for the full name, so the full name is the answer.
   const words = wordsOf(rest);
   if (words.length > 1 && words.map((word) => word[0]).join('') === name.toLowerCase()) return rest;
   const isExplained =
@@ -65,9 +65,12 @@ function withoutExplanation(text: string, question: Question): string | null {
   return isExplained && !words.some((word) => question.namedWrong.has(word) || denials.has(word)) ? name : null;
 }
 
-/** Marks the number of a list entry, with or without the entry's words. Words alone are asked again. */
+/**
+ * Marks an answer that must be the number of a list entry; the entry's words may follow. If the number is missing,
+ * `form` asks for it.
+ */
 function markNumberOfList(typed: string, key: TextKey, question: Question): TextVerdict {
-  // With a colon, "one:" would not be read as a number.
+  // Colons are replaced, because "one:" would not be read as a number.
   const text = typed.replace(/(?<=\p{L}):(?=\s)/gu, ' -');
   const words = wordsOf(text);
   const numbers = words.filter((word) => /\d/u.test(word));
@@ -77,7 +80,8 @@ function markNumberOfList(typed: string, key: TextKey, question: Question): Text
   const others = words.filter((word) => !numbers.includes(word));
   if (numbers.length !== 1 || numbers[0] !== key.accept[0]) return 'wrong';
   if (others.every(isBeside)) return 'right';
-  // "Step 1: Take a photo of it": the entry's text. A single word could be a unit.
+  // The entry's text may follow the number: "Step 1: Take a photo of it". A single word isn't accepted, because it
+  // could be a unit.
   const line = /^(\D*)\d+\)? ?(?:[:–—=-]|\. )\s*(\D+)$/u.exec(digitsForWords(comparable(text)));
   if (line === null || !wordsOf(line[1]!).every(isBeside)) return 'wrong';
   const said = wordsOf(line[2]!);
@@ -96,7 +100,8 @@ function markPlainText(text: string, key: TextKey, question: Question): TextVerd
   const verdict = markMeaning(text, key, question);
   if (verdict === 'right' || verdict === 'form' || !namesOneThing(key)) return verdict ?? 'wrong';
   if (verdict === 'wrong' && readsOneWay(key)) return 'wrong';
-  // Words of the screen are removed only from dates and times. For other kinds they could be another answer.
+  // Words that the screen shows are removed only around dates and times. For other kinds, such a word could be another
+  // answer.
   const words = readsOneWay(key) ? question.words.union(question.screenWords) : question.words;
   for (const part of withoutSentence(text, words)) {
     const read = markMeaning(part, key, question);
@@ -105,12 +110,12 @@ function markPlainText(text: string, key: TextKey, question: Question): TextVerd
   return 'wrong';
 }
 
-/** Kinds for which a text has at most one reading. */
+/** Whether a text of this kind can be read in only one way, so that a wrong reading is final. */
 function readsOneWay({ kind }: TextKey): boolean {
   return kind === 'time' || kind === 'date';
 }
 
-/** Kinds whose value can be found in a sentence: "my order number is TR4471". */
+/** Whether a value of this kind can be found inside a sentence: "my order number is TR4471". */
 function namesOneThing({ kind }: TextKey): boolean {
   return kind !== undefined && !['exact', 'words', 'formula', 'pages'].includes(kind);
 }
@@ -128,7 +133,7 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
       return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
-      // The result of a written calculation counts.
+      // If the learner wrote a calculation, only its result counts.
       const result = text.slice(text.lastIndexOf('=') + 1);
       const time = timeOnItsDay(result, isPastMidnight(at, question.text));
       if (time === null) return null;
@@ -165,13 +170,13 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   }
 }
 
-/** "shifts (28 May)": an explanation after a name. */
+/** Matches an explanation in brackets after a name: "shifts (28 May)". */
 const aside = /(?<=\S) ?\((?!.*\b(?:or|not)\b)[^()]*\)\.?$/iu;
 
-/** "Over 12" is not 12. */
+/** Matches words that change a number: "over 12" is not 12. */
 const besideIt = /^(?:it is |about )?(?:over|above|under|below|(?:more|less|fewer) than|at least|nearly|almost) [£\d]/u;
 
-/** Whether a part of "Rosa and Bilal" or "Rosa/Bilal" is a known wrong answer. */
+/** Whether a text with several parts, such as "Rosa and Bilal" or "Rosa/Bilal", contains a known wrong answer. */
 function namesTwo(text: string, { namedWrong }: Question): boolean {
   const parts = comparable(text).split(/[,/&+;]|\b(?:and|or)\b/u);
   return parts.length > 1 && parts.some((part) => namedWrong.has(bare(part, false)));
@@ -180,8 +185,8 @@ function namesTwo(text: string, { namedWrong }: Question): boolean {
 const halfOfDay = /^(?:[ap]\.?m|noon|midday|midnight|morning|afternoon|evening|night)$/u;
 
 /**
- * Parts of the text without words of the question and function words at its ends. The longest part is first, because a
- * word of the question can be part of the answer: "the last day is 14 June".
+ * Yields shorter and shorter parts of the text, without words of the question and function words at both ends. The
+ * longest part comes first, because a word of the question can belong to the answer: "the last day is 14 June".
  */
 function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Generator<string> {
   const words = text.trim().split(/\s+/u);
@@ -202,7 +207,8 @@ function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Genera
 const endsWithStop = /[.!?]$/u;
 
 /**
- * Compares letter for letter, without quotes around the text, and without a full stop unless sentences are measured.
+ * Compares two texts letter for letter, without quotes around them. A final full stop counts only if the accepted text
+ * ends with one and the key doesn't ignore it.
  */
 function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
   const keepStops = endsWithStop.test(accepted) && key.ignore_final_stop !== true;
@@ -219,7 +225,10 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
   return mended === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
 }
 
-/** Corrects slips such as "becuase". The last letter has to be right, because it distinguishes forms of a word. */
+/**
+ * Corrects slips such as "becuase". A wrong last letter isn't corrected, because the ending distinguishes forms of a
+ * word.
+ */
 function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string>): string {
   const wanted = key.accept.flatMap((accepted) => plainWords(accepted, key));
   return text.replace(/\p{L}+/gu, (word) => {
@@ -231,11 +240,13 @@ function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string
   });
 }
 
-/** Words of corrections: "becuase should be spelled because". */
+/** Words with which learners correct a spelling: "becuase should be spelled because". */
 const correctionWords = new Set(lists.mending);
 const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
 
-/** The corrected word of "becuase = because" or "because, not becuase". */
+/**
+ * Returns the accepted word if the learner wrote a correction, such as "becuase = because" or "because, not becuase".
+ */
 function correctedWord(given: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
   const [mended, ...more] = plainWords(accepted, key);
   if (mended === undefined || more.length > 0 || (key.kind ?? 'exact') !== 'exact') return null;
@@ -250,7 +261,7 @@ function correctedWord(given: string, sentences: readonly string[], accepted: st
     const [at, to] = [words.indexOf(wrong), words.lastIndexOf(mended)];
     if (at < 0 || to < 0 || content.some((word) => word !== wrong && word !== mended)) continue;
     const isDenied = (index: number) => wrongOne.test(`${words.slice(0, index).join(' ')} `);
-    // Without words or signs between them, they could be two answers.
+    // Two spellings without a word or sign of correction could be two answers.
     const isCorrection =
       words.some((word) => !/^(?:the|a|and|)$/u.test(word) && word !== wrong && word !== mended) ||
       /[:=→>]/u.test(given);
@@ -259,7 +270,7 @@ function correctedWord(given: string, sentences: readonly string[], accepted: st
   return null;
 }
 
-/** The words of a text without stops and quotes at their ends. Apostrophes stay. */
+/** Splits a text into words without punctuation and double quotes at their ends. Apostrophes stay. */
 function plainWords(text: string, key: TextKey): string[] {
   return comparable(text, { case_sensitive: key.case_sensitive ?? false })
     .split(' ')
@@ -267,7 +278,7 @@ function plainWords(text: string, key: TextKey): string[] {
     .filter((word) => word !== '');
 }
 
-/** Whether a text is the question's sentence, or a part of it, with the accepted words in place. */
+/** Whether a text is the question's sentence, or a part of that sentence, with the accepted words filled in. */
 function isPartOf(text: string, sentence: string, accepted: string, key: TextKey): boolean {
   const answer = plainWords(accepted, key);
   const words = plainWords(sentence, key);
@@ -283,7 +294,7 @@ function isPartOf(text: string, sentence: string, accepted: string, key: TextKey
   return false;
 }
 
-/** The index of the answer in a sentence: its gap, or the word that the answer corrects. */
+/** The index at which the answer belongs in a sentence: the gap, or the word that the answer corrects. */
 function indexFor(answer: readonly string[], words: readonly string[]): number {
   const gap = words.findIndex((word) => /^_{4,}$/u.test(word));
   if (gap >= 0 || answer.length !== 1) return gap;
@@ -297,8 +308,8 @@ const functionWords = new Set(lists.function);
 const denials = new Set(lists.denials);
 
 /**
- * Whether the text has the words of an accepted answer in their order, with slips of spelling. Other words must be from
- * the question or without content. Denials and further names make another answer.
+ * Whether the text has the words of an accepted answer in their order; slips of spelling are forgiven. Other words must
+ * come from the question or have no content, because a denial or a further name makes another answer.
  */
 function sameWords(text: string, accepted: string, key: TextKey, question: Question): boolean {
   const typed = wordsOf(text).map((word) => unitWord(word));
@@ -307,12 +318,12 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   if (!denied && typed.some((word) => denials.has(word))) return false;
   const content = acceptedWords.filter((word) => !functionWords.has(word));
   const wanted = content.length > 0 ? content : acceptedWords;
-  // A word of another accepted answer, such as "ride" of "a smooth ride", is no other answer.
+  // Words of the other accepted answers, such as "ride" of "a smooth ride", don't make another answer.
   const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
   let next = 0;
   let namesMore = false;
-  // "His friend Rosa", "my mother was indignant": a phrase that ends with the answer. Lists could name two answers. If
-  // the question asks for words, the word before must have no content.
+  // Up to three words may precede the answer: "his friend Rosa". Lists are excluded, because they could name two
+  // answers. If the question asks for one or two words, the word just before the answer must have no content.
   const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
   const first = typed.findIndex((word) => sameWord(word, wanted[0]!, asksForWords));
   const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
@@ -329,7 +340,7 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
       continue;
     }
     if (functionWords.has(word) || question.words.has(stemOf(word)) || known.has(word)) continue;
-    // "12 poeple": a slip in a word without content.
+    // A misspelt word without content, as in "12 poeple", doesn't make another answer.
     if (known.values().some((one) => isSlipOf(word, one)) || functionWords.values().some((one) => isSlipOf(word, one)))
       continue;
     namesMore = true;
@@ -344,23 +355,29 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
 
 const howMuch = /^(?:very|so|quite|rather|really|too|completely|always|often|first|last)$/u;
 
-/** True for "the passenger's phone", which is a phone. False for "the passenger's speaking". */
+/**
+ * "The passenger's phone" names a phone instead of the passenger. "The passenger's speaking" names the passenger,
+ * because "'s" means "is".
+ */
 function isOwnerOfAnother(typed: string, wanted: string, following: string | undefined): boolean {
   if (typed !== `${wanted}'s` && typed !== `${wanted}s`) return false;
   return following !== undefined && !functionWords.has(following) && !/^\d|ing$/u.test(following);
 }
 
-/** @param isWordItself whether the question asks for a word of a text, so that "grossed" is not "gross" */
+/**
+ * @param isWordItself whether the question asks for a word of a text; other forms of the word are then wrong, such as
+ * "grossed" for "gross"
+ */
 function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean {
   if (isWordItself && /(?:ed|ing)$/u.test(typed) && !/(?:ed|ing)$/u.test(wanted) && isEnglishWord(typed)) return false;
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;
   return alike || ordinals[typed] === wanted || isSlipOf(typed, wanted);
 }
 
-/** "the second meaning" is meaning 2. */
+/** "The second meaning" is the same answer as "meaning 2". */
 const ordinals: Record<string, string> = { first: '1', second: '2', third: '3', fourth: '4', fifth: '5', sixth: '6' };
 
-/** Common slips in units that are other words: a minuet is a dance. */
+/** Short and misspelt units. `isSlipOf` doesn't find slips that are English words, such as "minuet" for "minute". */
 const unitWords: Record<string, string> = lists.unit_words;
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
@@ -389,7 +406,7 @@ function webText(text: string): string {
     .replace(/(?<![/.])[/.]+$/u, '');
 }
 
-/** Pages as a sorted list: "2-4", "2, 3, 4", "pages 2 to 4". */
+/** Reads page numbers such as "2-4", "2, 3, 4" or "pages 2 to 4" as a sorted list. */
 function pageSet(text: string): string | null {
   const plain = digitsForWords(comparable(text))
     .replace(/^(?:(?:it is|it's|i look|look|see|on|at|from|the) )+/u, '')
@@ -414,7 +431,7 @@ function pageSet(text: string): string | null {
 function coordinates(text: string): string | null {
   const plain = comparable(digitsForWords(text.replace(/\u2212/gu, '-')))
     .replace(/\b(?:minus|negative) (?=\d)|- (?=\d)/gu, '-')
-    // A corner may have a letter as its name.
+    // The letter of a corner may precede its coordinates, as in "A (2, 3)".
     .replace(/^[a-z] ?=? ?(?=[([{])/u, '');
   const found = /^[([{]? ?(?:x ?= ?)?([+-]?\d+(?:\.\d+)?) ?[,; ] ?(?:y ?= ?)?([+-]?\d+(?:\.\d+)?) ?[)\]}]?$/u.exec(
     bare(plain, true).replace(/\.$/u, ''),

@@ -3,7 +3,7 @@ import { digitsForWords } from './numbers/number-words.ts';
 const pictures = /\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*/gu;
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
-/** Unicode NFC with straight quotes and apostrophes, without invisible characters. */
+/** Converts a text to Unicode NFC with straight quotes and apostrophes, and removes invisible characters. */
 export function straightQuotes(text: string): string {
   return text
     .normalize('NFC')
@@ -13,7 +13,8 @@ export function straightQuotes(text: string): string {
 }
 
 /**
- * Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, small letters by default.
+ * Converts a text to one form for comparison: NFC, straight quotes, one kind of hyphen, single spaces and no invisible
+ * characters. The default is lower case.
  */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
   const out = straightQuotes(options.case_sensitive ? text : text.replace(pictures, ''))
@@ -33,8 +34,8 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
 const stops = /(?<![.,;:!])[.,;:!]+$/u;
 
 /**
- * The text without quotes or brackets around it and full stops at its end.
- * @param keepStops true if the question measures the end of a sentence
+ * Removes quotes and brackets around the text, and full stops at its end.
+ * @param keepStops true if the question measures the end of a sentence, so that full stops stay
  */
 export function bare(text: string, keepStops: boolean): string {
   let out = text.trim();
@@ -45,7 +46,7 @@ export function bare(text: string, keepStops: boolean): string {
   return keepStops ? out : out.replace(stops, '').trim();
 }
 
-/** A word without its commonest endings, so that "goes" equals "go" and "tins" equals "tin". */
+/** Removes common endings of a word, so that "goes" equals "go" and "tins" equals "tin". */
 export function stemOf(word: string): string {
   const plain = word.toLowerCase().replace(/'s?$/u, '');
   const stem = withoutEnding(plain);
@@ -60,14 +61,17 @@ function withoutEnding(plain: string): string {
   return plain.length > 2 && plain.endsWith('s') && !plain.endsWith('ss') ? plain.slice(0, -1) : plain;
 }
 
-/** "No. 7", "no 7", "number 7", "nr 7" and "#7" become 7. The "no" of "no one" and "no, 7" stays. */
+/**
+ * Removes number signs: "No. 7", "no 7", "number 7", "nr 7" and "#7" become "7". The "no" of "no one" and "no, 7"
+ * stays.
+ */
 export function withoutNumberSign(text: string): string {
   return text.replace(/(?:(?<![\p{L}\d])(?:no\.?|nr\.?|num\.?|number)|[#№]) ?:? ?(?=\d)/giu, '');
 }
 
-/** The words of a text without punctuation, with numbers in digits. */
+/** Splits a text into words without punctuation. Numbers are in digits. */
 export function wordsOf(text: string): string[] {
-  // Signs before digits are removed first, because "no one" becomes "no 1" later.
+  // Number signs are removed first, because "no one" later becomes "no 1", in which "no" isn't a number sign.
   const plain = withoutNumberSign(comparable(text).replace(/["()[\]*]/gu, ' '));
   return digitsForWords(plain.replace(/\b(first|second|third|fourth|fifth|sixth|last|right|correct) one\b/gu, '$1'))
     .replace(/\b(?:no\.|number) (?=\d)/gu, '')

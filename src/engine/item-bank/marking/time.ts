@@ -2,11 +2,11 @@ import { digitsForWords } from './numbers/number-words.ts';
 
 /** A typed time of day. */
 type TimeOfDay = {
-  /** Minutes after midnight. Without am or pm, the hour counts as written. */
+  /** Minutes after midnight. If am or pm is missing, the hour is taken as written. */
   minutes: number;
-  /** The half of the day, by words or by the 24-hour clock; null if the text leaves it open. */
+  /** `said_by_clock`: the 24-hour clock shows the half of the day. Null: the text doesn't say which half is meant. */
   half: 'am' | 'pm' | 'said_by_clock' | null;
-  /** The hour is written as only the 24-hour clock writes it: 00, 09, 19. */
+  /** Whether the hour is written as only the 24-hour clock writes hours: 00, 09, 19. */
   clock24: boolean;
 };
 
@@ -16,7 +16,7 @@ const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
   [/\b(?:p\.? ?m\.?|in the (?:afternoon|evening)|at night|afternoon|evening)(?=$|\W)/gu, 'pm'],
 ];
 
-/** Reads a time: 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock, noon. Null for other texts. */
+/** Reads a time such as 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock or noon. Returns null for other texts. */
 export function readTime(text: string): TimeOfDay | null {
   if (text.length > 60) return null;
   let rest = ` ${digitsForWords(
@@ -82,13 +82,13 @@ export function readTime(text: string): TimeOfDay | null {
   return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half, clock24: padded && half === 'am' };
 }
 
-/** Words for the day of a time, in questions about two days. */
+/** Matches the words for the day in an answer such as "6:15 the next day". */
 const nextDay =
   /[,(]? ?(?:\bon )?(?:\bthe )?(?:\b(?:next|following) day\b|\b(?:next|following)(?= morning\b)|\bday after\b|\btomorrow\b|\+ ?1(?: day)?\b)[).]?/iu;
 const sameDay = /[,(]? ?(?:\bon )?\b(?:the same|that same) day\b[).]?/iu;
 
 /**
- * Removes the words for the day.
+ * Removes the words for the day, such as "the next day", from a time.
  * @param isNextDay whether the right time is after midnight
  * @returns null if the words name the wrong day
  */
@@ -97,7 +97,10 @@ export function timeOnItsDay(text: string, isNextDay: boolean): string | null {
   return other.test(text) ? null : text.replace(said, ' ');
 }
 
-/** Whether the first time in the question, such as a departure at 22:50, is later than the answer. */
+/**
+ * Whether the first time in the question, such as a departure at 22:50, is later than the answer. The answer is then on
+ * the next day.
+ */
 export function isPastMidnight(answer: TimeOfDay, question: string): boolean {
   const named = /\b\d{1,2}[:.]\d{2}(?: ?[ap]\.?m\b)?/iu.exec(question)?.[0];
   const from = named === undefined ? null : readTime(named);
@@ -107,8 +110,8 @@ export function isPastMidnight(answer: TimeOfDay, question: string): boolean {
 type ClockWanted = 'any' | '12' | '24';
 
 /**
- * @param wanted `12`: am or pm is measured; `24`: the 24-hour clock is measured
- * @returns `form` for the right time in another form
+ * @param wanted the clock that the question tests: `12` requires am or pm, `24` requires the 24-hour clock
+ * @returns `form` if the time is right but isn't written as the clock requires; null if the text is no time
  */
 export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'right' | 'wrong' | 'form' | null {
   const read = readTime(text);
@@ -122,9 +125,9 @@ export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'ri
   }
   if (wanted === '24') {
     if (!same) return 'wrong';
-    // From 10:00 to 12:59 both clocks have the same digits.
+    // From 10:00 to 12:59 both clocks write the same digits.
     return read.clock24 || (read.half === null && keyMinutes >= 600) ? 'right' : 'form';
   }
-  // Without a half of the day in the question, both halves are right.
+  // If the text or the key doesn't say am or pm, the time may be in either half of the day.
   return same || ((read.half === null || key.half === null) && sameFace) ? 'right' : 'wrong';
 }

@@ -1,6 +1,7 @@
 /**
- * Characters that look like those of a British keyboard, from other keyboards, phones or pasted text. No question
- * measures them. Characters with a meaning of their own stay: fractions, powers, dashes and quotes.
+ * Characters from other keyboards, phones or pasted text that look like a character of a British keyboard, with their
+ * replacements. No question measures the difference. Fractions, powers, dashes and quotes stay, because they have a
+ * meaning of their own.
  */
 const written: readonly [RegExp, string][] = [
   [/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''],
@@ -13,12 +14,15 @@ const written: readonly [RegExp, string][] = [
   [/\s+/gu, ' '],
 ];
 
-/** Full-width characters, ligatures, and mathematical letters and digits. */
+/**
+ * Full-width characters, ligatures, and mathematical letters and digits. NFKC replaces each by ordinary letters or
+ * digits.
+ */
 const compatible = /[\uff01-\uff5e\ufb00-\ufb06\u{1d400}-\u{1d7ff}]/gu;
 
 const digit = /^\p{Nd}$/u;
 
-/** The ASCII digit of a digit in any script. Unicode has the ten digits of a script in a row. */
+/** Returns the ASCII digit for a digit of any script. In Unicode, the ten digits of a script follow one another. */
 function digitOf(character: string): string {
   const code = character.codePointAt(0)!;
   let zero = code;
@@ -26,7 +30,7 @@ function digitOf(character: string): string {
   return String((code - zero) % 10);
 }
 
-/** A typed text in the characters of a British keyboard. */
+/** Rewrites a typed text with the characters of a British keyboard. */
 export function typedText(text: string): string {
   if (/^[ -~]*$/.test(text) && !text.includes('  ')) return text.trim();
   const plain = text

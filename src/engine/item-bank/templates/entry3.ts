@@ -8,7 +8,9 @@ const smallerFromLarger = (a: number, b: number): number =>
     0,
   );
 
-/** Rounding to one place: to the nearest 100 is harder than to the nearest 10, so each is a template of its own. */
+/**
+ * Draws a number to round to the nearest 10 or 100. Each place has its own template, because rounding to 100 is harder.
+ */
 const rounding =
   (place: 10 | 100): Draw =>
   (random) => {

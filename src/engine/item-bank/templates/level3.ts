@@ -2,7 +2,7 @@ import { pick } from '../../../platform/crypto/random.ts';
 import lists from './lists.json' with { type: 'json' };
 import { decimal, type Draw, poundsValue, simplest, sum, whole } from './question.ts';
 
-/** True unless rounding at `places` is a close call, so that a late or an early rounding gives the same answer. */
+/** Whether `value` is far enough from a rounding boundary that rounding early or late gives the same answer. */
 function clearRounding(value: number, places: number): boolean {
   const scaled = value * 10 ** places;
   return Math.abs(scaled - Math.floor(scaled) - 0.5) > 0.1;
@@ -10,7 +10,10 @@ function clearRounding(value: number, places: number): boolean {
 
 const rounded = (value: number, places: number): string => decimal(Math.round(value * 10 ** places), places);
 
-/** Pence after growth of `tenths` tenths of a percent a year, rounded once, in whole numbers only. */
+/**
+ * Returns the pence after compound growth of `tenths` tenths of a percent a year. Whole numbers keep it exact until it
+ * is rounded once.
+ */
 function compound(pence: number, tenths: number, years: number): number {
   const top = BigInt(pence) * BigInt(1000 + tenths) ** BigInt(years);
   const bottom = 1000n ** BigInt(years);

@@ -4,12 +4,12 @@ import type { Figure, NumericKey, RenderedItem } from '../schema.ts';
 import lists from './lists.json' with { type: 'json' };
 
 /**
- * A seeded maths item. `make` is pure: the same randomness gives the same item. Every seed gives one right key,
- * distinct options and a worked solution; each wrong answer comes from a named error.
+ * A maths item whose numbers are drawn from `random`, so the same seed gives the same item. Every seed gives one right
+ * key, distinct options and a worked solution; each wrong answer comes from a named error.
  */
 export type Template = { id: string; make(random: Random): RenderedItem };
 
-/** One question: `values` by the names that its texts use. A wrong answer that is null is left out. */
+/** The numbers of one question. `values` has the names that the texts use. A wrong answer that is null is left out. */
 type Drawn = {
   values: Record<string, unknown>;
   value: string | number;
@@ -18,13 +18,18 @@ type Drawn = {
   points?: { label: string; value: number }[];
 };
 
-/** Draws the numbers of a question. Null where they are unfit, so that they are drawn again. */
+/**
+ * Draws the numbers of a question. Returns null if the numbers don't suit the question; the template then draws again.
+ */
 export type Draw = (random: Random) => Drawn | null;
 
-/** What a template says: `{name}`, `{name.0}` and `{name:format}` stand for what is drawn. */
+/** The texts of a template. `{name}`, `{name.0}` and `{name:format}` are placeholders for drawn values. */
 export type QuestionTexts = {
   type?: string;
-  /** Words to draw in this order: the names they get, and the words or the name of a list in `lists.json`. */
+  /**
+   * Words to draw, in this order. A key has the placeholder names; its value has the choices, or the name of a list in
+   * `lists.json`.
+   */
   words?: Record<string, string | readonly (string | readonly string[])[]>;
   stem: string[];
   figure?: Record<string, string | string[]>;
@@ -33,7 +38,7 @@ export type QuestionTexts = {
   tolerance?: string;
   decimals?: number;
   solution: string;
-  /** The error behind each wrong answer, in the order in which those are drawn. */
+  /** The error behind each wrong answer, in the order of the drawn wrong answers. */
   wrong: string[];
 };
 
@@ -58,12 +63,12 @@ const unitsOf: Record<string, Unit> = {
   oclock: { suffix: 'o’clock', units: ["o'clock", 'o’clock', 'oclock', 'pm', 'p.m.'] },
 };
 
-/** A whole number from `min` to `max`, both possible, in steps of `step`. */
+/** Draws a whole number from `min` to `max`, both included, in steps of `step`. */
 export function whole(random: Random, min: number, max: number, step = 1): number {
   return min + step * Math.floor(random.float() * (Math.floor((max - min) / step) + 1));
 }
 
-/** The list in another order (Fisher–Yates). */
+/** Returns the list in random order (Fisher–Yates). */
 export function shuffled<T>(random: Random, list: readonly T[]): T[] {
   const out = [...list];
   for (let last = out.length - 1; last > 0; last -= 1) {
@@ -73,27 +78,29 @@ export function shuffled<T>(random: Random, list: readonly T[]): T[] {
   return out;
 }
 
-/** Some of the list, all different, in random order. */
+/** Returns `count` different entries of the list in random order. */
 export function several<T>(random: Random, count: number, list: readonly T[]): T[] {
   return shuffled(random, list).slice(0, count);
 }
 
 export const sum = (list: readonly number[]): number => list.reduce((total, value) => total + value, 0);
 
-/** With commas from 1,000 on, as in a text. */
+/** Writes a number with commas from 1,000 on, as in a text. */
 export const grouped = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+(?!\d))/gu, ',');
 
-/** A whole number of pence as a key's value: `7.20`. */
+/** Writes pence as pounds in the form of a key's value: `7.20`. */
 export const poundsValue = (pence: number): string =>
   `${Math.floor(pence / 100)}.${String(pence % 100).padStart(2, '0')}`;
 
-/** A whole number of pence as in a text: `£1,207.20`, or `£40` for whole pounds. */
+/** Writes pence as pounds in the form of a text: `£1,207.20`, or `£40` for whole pounds. */
 export function pounds(pence: number): string {
   const whole = grouped(Math.floor(pence / 100));
   return pence % 100 === 0 ? `£${whole}` : `£${whole}.${String(pence % 100).padStart(2, '0')}`;
 }
 
-/** A whole number of tenths, hundredths … as a decimal without needless zeros: `decimal(1250, 2)` is `12.5`. */
+/**
+ * Writes a whole number of tenths, hundredths and so on as a decimal without final zeros: `decimal(1250, 2)` is `12.5`.
+ */
 export function decimal(scaled: number, places: number): string {
   const digits = String(scaled).padStart(places + 1, '0');
   const fraction = digits.slice(digits.length - places).replace(/(?<!0)0+$/u, '');
@@ -101,13 +108,13 @@ export function decimal(scaled: number, places: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** Minutes after midnight as on a timetable. */
+/** Writes minutes after midnight as on a timetable: `09:05`. */
 export const timeOfDay = (minutes: number): string =>
   `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`;
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** A fraction in its simplest form, such as `3/8`. */
+/** Writes a fraction in its simplest form, such as `3/8`. */
 export function simplest(n: number, d: number): string {
   const by = greatestCommonDivisor(n, d);
   return `${n / by}/${d / by}`;
@@ -116,8 +123,8 @@ export function simplest(n: number, d: number): string {
 const same = (a: string, b: string): boolean => difference(fractionOf(a), fractionOf(b)).n === 0n;
 
 /**
- * A question with a number to type. A wrong answer that equals the key or another wrong answer is left out. Null if
- * none is left, so that the template draws again.
+ * Makes a question with a number to type. Wrong answers that equal the key or each other are left out. Returns null if
+ * none remains, so that the template draws again.
  */
 function numeric(
   value: string,
@@ -151,7 +158,7 @@ function numeric(
   };
 }
 
-/** A question with one right option among four, in random order. Null unless all four texts differ. */
+/** Makes a question with one right option among four, in random order. Returns null if two of the texts are equal. */
 function choice(
   random: Random,
   right: string,
@@ -221,7 +228,7 @@ function question(random: Random, drawn: Drawn, texts: QuestionTexts): RenderedI
 
 const maxAttempts = 500;
 
-/** A template that draws until its numbers fit. */
+/** Makes a template that draws numbers until they suit the question. */
 export function template(id: string, draw: Draw, texts: QuestionTexts): Template {
   return {
     id,

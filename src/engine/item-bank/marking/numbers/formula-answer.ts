@@ -3,22 +3,25 @@ import { whole } from '../../templates/question.ts';
 import { type Cell, NoValue, type Sheet, valueOf } from './formula-value.ts';
 import { cellNamed, type Formula, partsOf, readFormula } from './formula.ts';
 
-/** What a key says about a formula apart from its text. */
+/** What a question requires of a formula, besides the accepted formulas. */
 type FormulaWanted = {
-  /** The sheet as it is shown; its first row is row 1. */
+  /** The sheet that the question shows. The first row is row 1. */
   rows: readonly (readonly string[])[];
-  /** Where the formula stands. */
+  /** The cell that contains the formula, such as B2. */
   cell: string | undefined;
-  /** The direction in which it will be copied, so that its references have to move or stay. */
+  /** The direction in which the formula will be copied. The copies must also show the right values. */
   copied: 'down' | 'none';
-  /** The question asks for a function, not for a sum of single cells. */
+  /** Whether the formula must call a function. A sum of single cells is then wrong. */
   usesFunction: boolean;
 };
 
 const trials = 24;
 const copies = [0, 1, 2];
 
-/** Whether a typed formula and an accepted one show the same values, on sheets with other amounts and in every copy. */
+/**
+ * Whether a typed formula gives the same values as an accepted formula, in every copy and on sheets with varied
+ * numbers.
+ */
 export function formulaMatches(text: string, accepted: readonly string[], wanted: FormulaWanted): boolean {
   const given = readFormula(text);
   if (given === null) return false;
@@ -66,7 +69,7 @@ function sameCell(a: Cell, b: Cell): boolean {
 }
 
 /**
- * The first trial is the sheet as shown. The others have other numbers, and other words in columns that repeat words.
+ * Returns the sheet as shown for trial 0. Later trials vary the numbers, and the words in columns that repeat words.
  */
 function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, trial: number, copied: number): Sheet {
   const random = seededRandom(`formula ${trial}`);
@@ -77,10 +80,11 @@ function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, tri
     row.map((text, c) => {
       const shown = cellOfText(text);
       if (trial === 0) return shown;
-      // A blank cell may be filled later, by another formula.
+      // Half of the trials fill blank cells, because another formula may fill those cells later.
       if (shown === null) return trial % 2 === 0 ? null : whole(random, 1, 90);
       if (typeof shown === 'number') {
-        // A heading such as 2025 stays. A rate in the first row changes if the formula uses it.
+        // A number in the first row may be a heading, such as 2025, so the number changes only if the formula uses its
+        // cell.
         if (r === 0 && !inKey.has(`${c + 1},1`)) return shown;
         return otherNumber(shown, literals, random);
       }

@@ -1,11 +1,11 @@
 import type { Formula, Reference } from './formula.ts';
 
-/** Null is an empty cell. */
+/** The value of a cell. Null means that the cell is empty. */
 export type Cell = number | string | boolean | null;
 type Block = Cell[][];
 type Value = Cell | Block;
 
-/** The formula has no value. A spreadsheet would show an error. */
+/** Thrown if a formula has no value. A spreadsheet would show an error instead. */
 export class NoValue extends Error {}
 
 export type Sheet = (column: number, row: number) => Cell;
@@ -13,8 +13,8 @@ export type Sheet = (column: number, row: number) => Cell;
 const maxCells = 2000;
 
 /**
- * The value of a formula on a sheet.
- * @param moved how far the formula was copied, in columns and rows. References that are not fixed move with it.
+ * Evaluates a formula on a sheet.
+ * @param moved how many columns and rows the formula was copied by; relative references move by the same distance
  * @throws NoValue
  */
 export function valueOf(formula: Formula, sheet: Sheet, moved: { columns: number; rows: number }): Cell {
@@ -78,7 +78,7 @@ function calculate(sign: string, left: Cell, right: Cell): Cell {
   return value;
 }
 
-/** The condition of functions such as SUMIF: 40, ">=40", "North", "=Paid". */
+/** Reads a condition, such as 40, ">=40", "North" or "=Paid", which functions like SUMIF apply to each cell. */
 function condition(cell: Cell): (of: Cell) => boolean {
   const text = textOf(cell);
   const [, sign = '=', rest = text] = /^(<>|<=|>=|=|<|>)?([^]*)$/u.exec(text)!;
@@ -140,7 +140,7 @@ class Evaluation {
   }
 
   #call(name: string, given: (Formula | null)[]): Value {
-    // These functions evaluate only the values that they need.
+    // These functions evaluate only the arguments that they need, so an error in another argument has no effect.
     if (name === 'IF') {
       if (given.length < 2 || given.length > 3) throw new NoValue('IF');
       return truthOf(cellOf(this.value(given[0]!)))
@@ -169,7 +169,7 @@ class Evaluation {
   }
 }
 
-/** Applies a calculation cell by cell if one of its values is a block. */
+/** Calculates cell by cell if at least one of the values is a block of cells. */
 function eachOf(values: Value[], calculation: (cells: Cell[]) => Cell): Value {
   const blocks = values.filter(Array.isArray) as Block[];
   if (blocks.length === 0) return calculation(values as Cell[]);
@@ -181,7 +181,10 @@ function eachOf(values: Value[], calculation: (cells: Cell[]) => Cell): Value {
   );
 }
 
-/** The numbers among the values. Texts in cells are left out; texts in the formula must be numbers. */
+/**
+ * Returns the numbers among a function's arguments. Text in a cell is ignored, but text in the formula must be a
+ * number.
+ */
 function numbers(values: Value[], given?: (Formula | null)[]): number[] {
   return values.flatMap((value, i) => {
     if (Array.isArray(value) || given?.[i]?.kind === 'cell')
@@ -204,7 +207,10 @@ function nth(values: Value[], order: (a: number, b: number) => number): number {
   return found;
 }
 
-/** Whether each cell meets the conditions of all pairs of block and condition. */
+/**
+ * Whether each position meets all conditions. `pairs` alternates between a block of cells and the condition for that
+ * block.
+ */
 function matching(pairs: Value[]): boolean[] {
   if (pairs.length === 0 || pairs.length % 2 !== 0) throw new NoValue('a condition is missing');
   const lists: boolean[][] = [];

@@ -1,6 +1,6 @@
 /**
- * Reads spreadsheet formulas into a tree. Separators are commas or semicolons. Letters have either case. Brackets that
- * are open at the end are closed, as spreadsheet programs do.
+ * This file parses spreadsheet formulas into trees. Like spreadsheet programs, the parser ignores case and closes
+ * brackets that are still open. Separators are commas or semicolons.
  */
 export type Reference = { column: number; row: number; fixedColumn: boolean; fixedRow: boolean };
 
@@ -60,10 +60,10 @@ function tokensOf(text: string): Token[] | null {
   return tokens;
 }
 
-/** Signs between two values. The first bind weakest, as in spreadsheets. */
+/** Operators between two values, from the lowest precedence to the highest, as in spreadsheets. */
 const binarySigns = [['=', '<>', '<=', '>=', '<', '>'], ['&'], ['+', '-'], ['*', '/'], ['^']];
 
-/** A parser by recursive descent. */
+/** A recursive descent parser for one formula. */
 class Reader {
   #tokens: Token[];
   #at = 0;
@@ -160,12 +160,12 @@ function referenceOf(text: string): Reference {
   return { column, row: Number(digits), fixedColumn: fixedColumn === '$', fixedRow: fixedRow === '$' };
 }
 
-/** @returns null if the text is no cell name, such as B2 */
+/** Reads the name of a cell, such as B2. Returns null for other texts. */
 export function cellNamed(text: string): { column: number; row: number } | null {
   return /^[a-z]{1,3}\d{1,5}$/iu.test(text) ? referenceOf(text) : null;
 }
 
-/** The formula and every formula inside it, from left to right. */
+/** Yields the formula, then every formula nested inside, from left to right. */
 export function* partsOf(formula: Formula | null): Generator<Formula> {
   if (formula === null) return;
   yield formula;

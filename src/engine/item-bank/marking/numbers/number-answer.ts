@@ -9,35 +9,42 @@ import { markTime, readTime } from '../time.ts';
 import { plainUnit, type Unit, unitNamed } from './units.ts';
 import words from '../words.json' with { type: 'json' };
 
-/** The context of a box: its prefix and suffix, and the words of the question and of the label. */
+/**
+ * The texts around an answer box, which an answer may repeat. `beside`: the box's prefix and suffix. `text`: the
+ * question and the box's label.
+ */
 export type Surroundings = {
   beside: readonly string[];
-  /** Stems of the words of the question. */
+  /** Stems of the words that an answer may repeat. */
   words: ReadonlySet<string>;
   text: string;
-  /** Paragraphs with a gap, and quotations with bold words to replace. Both have `____` at that place. */
+  /** Paragraphs that the learner completes. `____` marks the gap, or the bold words to replace in a quotation. */
   sentences: readonly string[];
 };
 
-/** Words beside a number that don't change it. */
+/** Words next to a number that don't change what the number means. */
 const fillers = new Set(words.beside_number);
 
-/** Whether the question asks for digits, so that a number in words only repeats the question. */
+/** Whether the question asks for digits. A number in words would then only repeat the question. */
 export const asksForDigits = (question: string): boolean => /\bin digits\b/u.test(question);
 
 type NumberVerdict = 'right' | 'wrong' | 'unreadable';
 
-/** Marks a typed number, then the number without words around it. `unreadable`: the text leaves the number open. */
+/**
+ * Marks a typed number, and tries again without the words around the number. `unreadable`: the text doesn't say which
+ * number is the answer.
+ */
 export function markNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
-  // "> 9" is a range.
+  // "> 9" is a range, not one number.
   if (/^\s*[<>]\s*\d/u.test(text)) return 'unreadable';
   const verdict = markPlainNumber(text, key, around);
   if (verdict === 'unreadable' && !asksForDigits(around.text)) {
-    // "Two dozen" and "the eleventh" count only if they are right.
+    // "Two dozen" and "the eleventh" count only if they are right. Otherwise the text stays `unreadable`, not `wrong`.
     const counted = inDozens(isWritten(around.text) ? text : digitsForOrdinals(text));
     if (counted !== text && markPlainNumber(counted, key, around) === 'right') return 'right';
   }
-  // "£228 (£12 off)": the amount in brackets explains the other. It must not turn `unreadable` into `wrong`.
+  // In "£228 (£12 off)" the answer is the amount outside the brackets. Only a right amount counts; otherwise the text
+  // stays `unreadable`, not `wrong`.
   const main = withoutSideAmount(text);
   if (verdict === 'unreadable' && main !== null && markPlainNumber(main, key, around) === 'right') return 'right';
   const alone = withoutTalk(text);
@@ -45,8 +52,8 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
 }
 
 /**
- * Removes an amount with words, in brackets, from the end.
- * @returns null if there is none, or its words could make it the answer
+ * Removes a bracketed amount with words from the end: "£228 (£12 off)" becomes "£228".
+ * @returns null if the text has no such amount, or if the bracketed words could make that amount the answer
  */
 function withoutSideAmount(text: string): string | null {
   const found = /^([^()\d]*\d[^()]*?) ?\(([^()\d]*\d[^()]*)\)[.!]?$/u.exec(text.trim());
@@ -56,7 +63,7 @@ function withoutSideAmount(text: string): string | null {
   return words.length > 0 && words.every(isPlain) ? found[1]! : null;
 }
 
-/** Words that add to the number before them, or replace it. */
+/** Words that can make a second number the answer, or a part of the answer. */
 const weighing = new Set(words.weighing);
 
 const isWritten = (question: string): boolean => /\bwrite (?:the|its|a) number\b/iu.test(question);
@@ -92,7 +99,7 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
       !around.words.has(stemOf(word)) &&
       (asksForUnit || !saysNothingOfNumber(word, around.text)),
   );
-  // "34 patients", if the question has no word for the things that are counted.
+  // "34 patients" is accepted even if the question doesn't contain "patients", because that word names what is counted.
   const isCounted = keyUnit === null && read.unit === null && strange.length === 1 && isCountedThing(strange[0]!, text);
   if (strange.length > 0 && !isCounted) return 'unreadable';
   if (read.others.some((unit) => unit !== keyUnit && !isMentioned(unit, around.text))) return 'unreadable';
@@ -102,12 +109,12 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
   return near(value, key) && formRight(read, key, around.text) && unitRight ? 'right' : 'wrong';
 }
 
-/** Words beside a number that change it or leave it open. */
+/** Words next to a number that change the number or make it uncertain. */
 export const changing = new Set(words.changing_number);
 
 /**
- * Whether a word only explains the number, as in "£20 for visitors" and "the phone 58", or shortens words of the
- * question.
+ * Whether a word only explains the number, as in "£20 for visitors" and "the phone 58". Initials of the question's
+ * words also only explain.
  */
 function saysNothingOfNumber(word: string, question: string): boolean {
   if (changing.has(word)) return false;
@@ -120,11 +127,11 @@ function saysNothingOfNumber(word: string, question: string): boolean {
 
 const thousandPounds = unitNamed('£thousand')!;
 
-/** Words for quantities, not for things. */
+/** Plurals that name quantities. Such a word can't be the thing that is counted. */
 const scales =
   /^(?:dozens|hundreds|thousands|millions|billions|tens|pairs|halves|thirds|quarters|fifths|tenths|times)$/u;
 
-/** True for a plural at the end of the answer. */
+/** Whether the word can name what is counted: a plural at the end of the answer. */
 function isCountedThing(word: string, text: string): boolean {
   const isLast = text
     .toLowerCase()
@@ -134,7 +141,7 @@ function isCountedThing(word: string, text: string): boolean {
   return isLast && /^[a-z]{3,}s$/u.test(word) && !scales.test(word) && isEnglishWord(word);
 }
 
-/** The answer in the gap if the learner wrote the full line: "4 + 7 = 11". */
+/** If the learner typed the full line, such as "4 + 7 = 11", returns the part that fills the gap. */
 function gapFilled(text: string, sentences: readonly string[]): string | null {
   const bareSigns = (line: string) => line.replace(/[×x*]/gu, 'x').replace(/[\s.]/gu, '').toLowerCase();
   for (const sentence of sentences) {
@@ -143,7 +150,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
     const [before, after] = line.split(/_{4,}/u).map(bareSigns) as [string, string];
     const given = bareSigns(text);
     if (given.length <= before.length + after.length) continue;
-    // A row such as "15, 24, 33, 42" needs numbers on both sides of its gap.
+    // A line without "=", such as "15, 24, 33, 42", must have numbers on both sides of its gap.
     if (!line.includes('=') && (!/\d/u.test(before) || !/\d/u.test(after))) continue;
     if (given.startsWith(before) && given.endsWith(after))
       return given.slice(before.length, given.length - after.length);
@@ -151,7 +158,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
   return null;
 }
 
-/** Marks a full hour, if the box has "o'clock" after it. */
+/** Marks the answer as a time, because "o'clock" follows the box. */
 function markHour(text: string, key: NumericKey): NumberVerdict {
   const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
   const verdict = markTime(text, readTime(`${key.value} ${half}`)!, 'any');
@@ -159,13 +166,13 @@ function markHour(text: string, key: NumericKey): NumberVerdict {
   return verdict === 'right' ? 'right' : 'wrong';
 }
 
-/** "£207.5k" and "34 thousand pounds", if the box counts in thousands. */
+/** Removes the thousand of "£207.5k" and "34 thousand pounds", for boxes that already count in thousands. */
 const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|thousands?)\b/giu, '');
 
-/** The period of an amount: "£600 a week", "286 per year", "£600 for the week". */
+/** Matches the period after an amount: "£600 a week", "286 per year", "£600 for the week". */
 const period =
   /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
-/** "£1250pm", "£286pa", "£600 pw". */
+/** Matches a period in letters: "£1250pm" per month, "£286pa" per year, "£600 pw" per week. */
 const periodByLetters = /(?<=\d) ?p\.?(?:([hdwma])|cm)\.?\s*$/iu;
 const periodLetters: Record<string, string> = { h: 'hour', d: 'day', w: 'week', m: 'month', a: 'year' };
 const adverbs: Record<string, RegExp> = {
@@ -176,20 +183,23 @@ const adverbs: Record<string, RegExp> = {
   year: /\b(?:yearly|annual(?:ly)?)\b/iu,
 };
 
-/** Removes the period of an amount, and words of the question with numbers after it: "£138 over 12 months". */
+/**
+ * Removes the period after an amount, and a phrase with a number that repeats words of the question: "£138 over 12
+ * months".
+ */
 function withoutTail(text: string, around: Surroundings): string {
   const one = period.exec(text) ?? periodByLetters.exec(text);
   if (one !== null) {
     const said = (one[1] ?? 'm').toLowerCase();
     const name = periodLetters[said] ?? said;
     const isNamed = around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true;
-    // If the question names no period, a period in the answer can't be confused with another.
+    // If the question names no period, the period in the answer can't contradict the question.
     const isOther = Object.keys(adverbs).some(
       (other) => around.words.has(stemOf(other)) || adverbs[other]!.test(around.text),
     );
     if (isNamed || !isOther || (name === 'year' && /\b12 months\b/u.test(around.text))) return text.slice(0, one.index);
   }
-  // "7.1/10", "140 out of 1,100": the total, if the question asks for no share.
+  // Removes the total of "7.1/10" and "140 out of 1,100". Questions with a fraction as the key don't reach this line.
   const share = /(?<=\d) (?:out )?of (?:the |all )?[\d,]+$|(?<=\d\.\d+) ?\/ ?\d+$/iu.exec(text);
   if (share !== null) return text.slice(0, share.index);
   const tail = /\s(?:over|for|after|within|in|at|on|from|with)\s.*$/iu.exec(text);
@@ -208,7 +218,10 @@ function near(value: Fraction, key: NumericKey): boolean {
   return atMost(difference(value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
 }
 
-/** The typed value in the unit of the key. `other`: another dimension. `strange`: the unit can't be compared. */
+/**
+ * Converts the typed value to the key's unit. `other`: the typed unit measures something else. `strange`: the units
+ * can't be compared.
+ */
 function inUnitOf(
   read: Quantity,
   key: NumericKey,
@@ -217,11 +230,11 @@ function inUnitOf(
 ): Fraction | 'other' | 'strange' {
   const { value, unit } = read;
   if (unit === null) {
-    // "207,500", if the box counts in thousands.
+    // If the box counts in thousands, "207,500" is also accepted.
     const scaled = { n: value.n, d: value.d * 1000n };
     return keyUnit === thousandPounds && near(scaled, key) ? scaled : value;
   }
-  // Beside "thousand pounds", the sign may belong to the number or to the full amount.
+  // If the box counts in thousand pounds, "£207.5" may mean 207.5 thousand pounds.
   if (keyUnit === thousandPounds && unit === unitNamed('£') && near(value, key)) return value;
   if (keyUnit === null) {
     const share = fractionOf(key.value);
@@ -230,12 +243,13 @@ function inUnitOf(
   }
   if (unit.dimension === 'angle' && /^(?:temperature|fahrenheit)$/u.test(keyUnit.dimension)) return value;
   if (unit.dimension !== keyUnit.dimension) return 'other';
-  // If the question names the unit, the conversion is part of the answer. Pounds and pence are an exception.
+  // If the question names the unit, converting to that unit is part of the task, so other units are wrong. Money is an
+  // exception.
   if (unit !== keyUnit && unit.dimension !== 'money' && isAskedFor(keyUnit, around.text)) return 'other';
   return { n: value.n * unit.factor.n * keyUnit.factor.d, d: value.d * unit.factor.d * keyUnit.factor.n };
 }
 
-/** Units that the question names after these words: "in metres", "how many millilitres". */
+/** Returns the units that follow the words of `lead` in the question: "in metres", "how many millilitres". */
 function unitsAfter(lead: RegExp, text: string): Unit[] {
   const plain = text.replace(/[*`]/gu, '').toLowerCase();
   return [...plain.matchAll(lead)].flatMap(([, after]) => {
@@ -247,7 +261,9 @@ function unitsAfter(lead: RegExp, text: string): Unit[] {
 const isAskedFor = (unit: Unit, text: string): boolean =>
   unitsAfter(/\b(?:in|how many) (\S+(?: \S+){0,3})/gu, text).includes(unit);
 
-/** For keys without a unit: the last sign in the question, as in "What is 25 °C in °F?". */
+/**
+ * The unit sign that the question asks for, if the key names no unit. In "What is 25 °C in °F?" the last sign counts.
+ */
 const unitAskedFor = (text: string): Unit | null => unitsAfter(/\bin ([^\s\d]*[/°][^\s\d]*)/gu, text).at(-1) ?? null;
 
 function isMentioned(unit: Unit, text: string): boolean {
@@ -260,10 +276,10 @@ function isMentioned(unit: Unit, text: string): boolean {
 function formRight(read: Quantity, key: NumericKey, text: string): boolean {
   const isFraction = read.form === 'fraction' || read.form === 'mixed';
   if (key.decimals !== undefined && read.places > key.decimals) return false;
-  // If the question asks only for rounding, a final 0 is part of the answer: 17.40 to two decimal places.
+  // If the question asks only for rounding, a final 0 must be typed: 17.4 to two decimal places is 17.40.
   if (key.decimals !== undefined && key.tolerance === undefined && /\.\d*0$/u.test(key.value))
     if (read.unit === null && read.places < key.decimals) return false;
-  // Another unit would avoid the decimal: half a metre is 50 cm.
+  // The answer must have the form of a decimal, because another unit would avoid the decimal: half a metre is 50 cm.
   if (/\b(?:as a decimal|exact decimal)\b/iu.test(text) && key.value.includes('.')) return read.form === 'decimal';
   switch (key.form ?? 'any') {
     case 'fraction_simplest':

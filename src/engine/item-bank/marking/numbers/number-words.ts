@@ -11,7 +11,7 @@ const tens: Record<string, number> = Object.fromEntries(
 );
 const names = [...Object.keys(small), ...Object.keys(tens), 'hundred', 'thousand'];
 const misspelt: Record<string, string> = { fiveteen: 'fifteen' };
-/** Cached corrections, such as "therteen" to "thirteen". */
+/** Caches corrected spellings, such as "thirteen" for "therteen". */
 const mended = new Map<string, string>();
 function withoutSlip(word: string): string {
   let out = mended.get(word);
@@ -27,7 +27,10 @@ const isSmall = (word: string) => Object.hasOwn(small, word);
 const isTens = (word: string) => Object.hasOwn(tens, word);
 const isNumber = (word: string) => isSmall(word) || isTens(word);
 
-/** Reads number words from `at`: "one hundred and five", "twenty one". Null for other words. */
+/**
+ * Reads the number words that begin at index `at`, such as "one hundred and five". Returns null if no number begins
+ * there.
+ */
 function readAt(words: readonly string[], at: number): { value: number; end: number } | null {
   const word = (i: number) => withoutSlip(words[i] ?? '');
   if (!isNumber(word(at)) && !(/^an?$/u.test(word(at)) && /^(hundred|thousand)$/u.test(word(at + 1)))) return null;
@@ -65,7 +68,7 @@ function readAt(words: readonly string[], at: number): { value: number; end: num
 export const ordinals: readonly string[] = lists.ordinals;
 const ordinal = new RegExp(`\\bthe (${ordinals.join('|')})\\b(?! of\\b)`, 'giu');
 
-/** "The eleventh" becomes 11. "A third" stays, because it is a part. */
+/** "The eleventh" becomes 11. "A third" stays, because a third is a fraction. */
 export const digitsForOrdinals = (text: string): string =>
   text.replace(ordinal, (_all, word: string) => String(ordinals.indexOf(word.toLowerCase()) + 1));
 
@@ -74,7 +77,7 @@ const joined = new RegExp(
   'giu',
 );
 
-/** The text with its number words in digits: "twenty-one cars" is "21 cars", "three and a half" is "3 1/2". */
+/** Replaces number words by digits: "twenty-one cars" becomes "21 cars", and "three and a half" becomes "3 1/2". */
 export function digitsForWords(text: string): string {
   const words = text
     .replace(/([a-z])-([a-z])/giu, '$1 $2')
@@ -108,7 +111,10 @@ export function digitsForWords(text: string): string {
     .replace(/\b(\d+) and (?=\d+ ?\/ ?\d)/giu, '$1 ');
 }
 
-/** Denominators by name, singular and plural. */
+/**
+ * The denominators that words name: `one` has the singular words ("third"), and `several` has the plural words
+ * ("thirds").
+ */
 const one: Record<string, number> = lists.fractions;
 const several: Record<string, number> = Object.fromEntries(
   Object.entries(one).map(([name, n]) => [n === 2 ? 'halves' : `${name}s`, n]),

@@ -2,18 +2,18 @@ import { type Fraction, plainSigns, readPlain } from '../../number.ts';
 import { digitsForWords } from './number-words.ts';
 import { type Unit, unitNamed } from './units.ts';
 
-/** A typed quantity: "£3.65p", "2 hours 30 minutes", "about seven tins". */
+/** A typed quantity, such as "£3.65p", "2 hours 30 minutes" or "about seven tins". */
 export type Quantity = {
-  /** The number in the first unit. Several parts are added in the unit of the first. */
+  /** The amount in the first unit, to which further parts are added: 2 hours 30 minutes are 5/2 hours. */
   value: Fraction;
   form: 'whole' | 'decimal' | 'fraction' | 'mixed' | 'several';
   lowestTerms: boolean;
-  /** Typed decimal places; 0 for whole numbers and fractions. */
+  /** The number of typed decimal places, which is 0 for whole numbers and fractions. */
   places: number;
   unit: Unit | null;
   /** Further units, such as the hour of "£12 an hour". */
   others: Unit[];
-  /** Other words in small letters. */
+  /** The words that are neither numbers nor units, in lower case. */
   words: string[];
 };
 
@@ -23,30 +23,33 @@ const pence = unitNamed('p');
 const hours = unitNamed('h');
 const minutes = unitNamed('min');
 const metres = unitNamed('m');
-/** "At least 3", "10 or more", "5 days max", "about 30-ish": words of a limit around the number. */
+/** Matches the words of a limit around a number: "at least 3", "10 or more", "5 days max", "about 30-ish". */
 const bounds =
   /^(?:at (?:least|most)|up to|no (?:more|less|fewer) than|not more than|max(?:imum)?|min(?:imum)?|a (?:max(?:imum)?|min(?:imum)?) of) (?=[£$€+-]?\w)|(?<=\S),? (?:or (?:so|more|less|fewer|over|above|under|below)|and (?:over|above|up)|(?:at )?(?:max(?:imum)?|min(?:imum)?|the (?:most|least)|most|least))[.!]?$|(?<=\d)(?:\+|[- ]?ish)$/u;
 const number =
   /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
 
-/** "8 and 5 makes 13", "7.5, so 8": the calculation before the result. */
+/** Matches the calculation before a result, as in "8 and 5 makes 13" and "7.5, so 8". */
 const result =
   /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|shows?|holds?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
 
 type Part =
   | { kind: 'number'; text: string }
-  /** A sign of money precedes its number. */
+  /** `isSign`: the unit is a currency sign, which precedes its number. */
   | { kind: 'unit'; unit: Unit; isSign: boolean }
   | { kind: 'word'; text: string };
 
-/** Reads a typed quantity. Null if there is no number, or several that don't make one quantity ("7 or 8", "3,5"). */
+/**
+ * Reads a typed quantity. Returns null if the text has no number, or several that don't form one quantity ("7 or 8",
+ * "3,5").
+ */
 export function readQuantity(text: string): Quantity | null {
   if (text.length > longest) return null;
-  // Phones type the sign of an ordinal for that of a degree.
+  // On phones, learners type the ordinal sign (º) instead of the degree sign (°).
   let plain = plainSigns(text.replace(/(?<=\d ?)[º˚]/gu, '°'))
     .toLowerCase()
     .trim()
-    // Signs for "about 7"; "34 (m2)"; the raised point of price tags; "seven (7)".
+    // Removes "~" for "about", reads raised points as decimal points, and accepts "34 (m2)" and "seven (7)".
     .replace(/^[~≈∼]+ ?/u, '')
     .replace(/(?<=\d)[·∙•](?=\d)/gu, '.')
     .replace(/(?<=^|[\s£$€+-])\.(?=\d)/gu, '0.')
@@ -54,18 +57,18 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/^([a-z -]+) ?\((\d+)\)$/u, (all, word: string, digits: string) =>
       digitsForWords(word.trim()) === digits ? digits : all,
     )
-    // "2 (Ana and Cy)", "16 (4 × 4)": an explanation or a calculation in brackets.
+    // Removes an explanation or a calculation in brackets: "2 (Ana and Cy)", "16 (4 × 4)".
     .replace(
       /(?<=\S) ?\((?:[^()\d]*|[^()\d]*\d[^()+×x*÷=-]*[+×x*÷=-][^()]*|(?:to )?\d ?(?:d\.?p\.?|s\.?f\.?|decimal places?))\)\.?$/u,
       '',
     )
     .replace(bounds, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
-    // Phones add spaces around a point, as after a sentence.
+    // Phones add a space after a decimal point, as if a sentence ended there.
     .replace(/(?<=\d) ?\. (?=\d)|(?<=\d) \.(?=\d)/gu, '.')
     .replace(/\bppl\b/gu, 'people')
     .trim();
-  // The result of a written calculation counts.
+  // If the learner wrote a calculation, only its result counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
   plain = digitsForWords(
     plain
@@ -77,7 +80,7 @@ export function readQuantity(text: string): Quantity | null {
       .replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
   )
     .replace(/^(\d+) \1$/u, (all, once: string) => (/[a-z]/u.test(plain) ? once : all))
-    // "£4-65" and "£4:65", as on cheques and receipts.
+    // Cheques and receipts write £4.65 as "£4-65" or "£4:65".
     .replace(/^(£ ?\d+)[-:](?=\d\d$)/u, '$1.')
     .replace(/(?<![\d.,])(\d{1,6})(?:\.(\d{1,3}))? ?k(?![a-z/])/gu, (_all, whole: string, part = '') =>
       String(Number(`${whole}.${part || 0}`) * 1000),
@@ -100,7 +103,7 @@ export function readQuantity(text: string): Quantity | null {
   return parts === null ? null : (quantityOf(parts) ?? saidTwice(plain));
 }
 
-/** "2/6 or 1/3": the number twice, so the last counts. */
+/** If the text gives one number in two forms, as in "2/6 or 1/3", the last form counts. */
 function saidTwice(plain: string): Quantity | null {
   const [first, second, ...more] = plain.split(/ or | i\.?e\.? | aka /u).map((one) => partsOf(one.trim()));
   if (first == null || second == null || more.length > 0) return null;
@@ -113,7 +116,8 @@ function partsOf(plain: string): Part[] | null {
   const parts: Part[] = [];
   for (let at = 0; at < plain.length;) {
     if (plain[at] === ' ' || plain[at] === ',') {
-      // A comma between digits may be a decimal comma or a list, if it doesn't group thousands.
+      // A comma that doesn't group thousands could separate decimals or the entries of a list, so the text can't be
+      // read.
       if (plain[at] === ',' && /\d/u.test(plain[at - 1] ?? '') && /\d/u.test(plain[at + 1] ?? '')) return null;
       at++;
       continue;
@@ -143,7 +147,7 @@ function partsOf(plain: string): Part[] | null {
   return parts;
 }
 
-/** The longest unit at this position, of up to five words. */
+/** Finds the longest unit that begins at this position. A unit has at most five words. */
 function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   const rest = /(?:[^\d+-]|[+-](?! ?[\d.]))*(?:[23](?!\d))?/uy;
   rest.lastIndex = at;
@@ -152,7 +156,7 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   for (const end of [...new Set([text.length, ...ends.reverse()])].sort((a, b) => b - a)) {
     const candidate = text.slice(0, end);
     if (candidate.split(' ').length > 5) continue;
-    // The "in" of "14 boxes in all" and "4 m in total" is no inch.
+    // In "14 boxes in all" and "4 m in total", "in" doesn't mean inches.
     if (/(?:^| )in$/u.test(candidate.trim()) && /[a-z]/u.test(text.slice(end))) continue;
     const unit = unitNamed(candidate.replace(/(?<![.,;!])[.,;!]+$/u, ''));
     if (unit !== null) return { unit, end: at + end };
@@ -166,7 +170,7 @@ function quantityOf(parts: Part[]): Quantity | null {
   const known = parts.filter((part) => part.kind !== 'word');
   const numbers = known.filter((part) => part.kind === 'number');
   if (numbers.length === 0) return null;
-  // "£3.65p": one number with the signs of pounds and pence.
+  // "£3.65p" has one number with two units, pounds and pence.
   const pairs: { text: string; unit: Unit | null; part: Part }[] = [];
   let taken = -1;
   for (let i = 0; i < known.length; i++) {
@@ -188,20 +192,20 @@ function quantityOf(parts: Part[]): Quantity | null {
   if (more.length === 0) {
     const { value, form, lowestTerms } = first!.plain!;
     const others = known.flatMap((part) => (part.kind === 'unit' && part.unit !== first!.unit ? [part.unit] : []));
-    // In "£3.65p" the pence are the digits after the point.
+    // In "£3.65p" the "p" belongs to the digits after the point, so pence isn't a further unit.
     const isPence = first!.unit === pounds && others.length === 1 && others[0] === pence;
     const places = placesOf(first!.text);
     return { value, form, lowestTerms, places, unit: first!.unit, others: isPence ? [] : others, words };
   }
-  // Parts of a quantity have falling units: hours and minutes, pounds and pence.
+  // Each part of a quantity has a smaller unit than the part before: hours then minutes, pounds then pence.
   let sum = { n: 0n, d: 1n };
   let previous: Unit | null = null;
   const sign = first!.plain!.value.n < 0n ? -1n : 1n;
   for (const { unit, plain, part } of read) {
-    // In "£48 in total for 4" the 4 is not pence.
+    // In "£48 in total for 4" words separate the two numbers, so 4 isn't a number of pence.
     const before = parts[parts.indexOf(part) - 1];
     const isNext = before?.kind !== 'word' || before.text === 'and';
-    // In "14h 30m" the m means minutes.
+    // In "14h 30m" the "m" means minutes, not metres.
     const own: Unit | null =
       unit === metres && previous === hours ? minutes : (unit ?? (isNext ? smallerThan(previous) : null));
     if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
@@ -222,7 +226,7 @@ function quantityOf(parts: Part[]): Quantity | null {
   };
 }
 
-/** "£3 65" and "2 hours 30" leave out the small unit. */
+/** Returns the unit that "£3 65" and "2 hours 30" leave out: pence or minutes. */
 function smallerThan(unit: Unit | null): Unit | null {
   if (unit === pounds) return pence;
   return unit === hours ? minutes : null;

@@ -1,17 +1,17 @@
 import type { Fraction } from '../../number.ts';
 import units from './units.json' with { type: 'json' };
 
-/** `factor`: its size in the dimension's first unit. */
+/** `factor`: the unit's size, measured in the first unit of its dimension. */
 export type Unit = { dimension: string; factor: Fraction };
 
-/** Units by all spellings in the form of `plainUnit`. */
+/** All spellings of each unit, normalised by `plainUnit`. */
 const table = new Map<string, Unit>();
 for (const { dimension, factor, names } of units) {
   const one = { dimension, factor: { n: BigInt(factor[0]!), d: BigInt(factor[1]!) } };
   for (const name of names) table.set(name, one);
 }
 
-/** The form of a unit for comparison: `M ^2`, `m²` and `m2.` become `m2`. */
+/** Normalises the spelling of a unit: `M ^2`, `m²` and `m2.` become `m2`. */
 export function plainUnit(text: string): string {
   return text
     .normalize('NFKC')
@@ -21,7 +21,7 @@ export function plainUnit(text: string): string {
 
 export function unitNamed(text: string): Unit | null {
   const plain = plainUnit(text);
-  // "metres²": the power after the word.
+  // A power may follow the full word, as in "metres²".
   const powered = /^(milli|centi|kilo)?met(?:re|er)s?([23])$/u.exec(plain);
   const short = { milli: 'mm', centi: 'cm', kilo: 'km' } as const;
   const name = powered === null ? plain : `${short[powered[1] as keyof typeof short] ?? 'm'}${powered[2]}`;
