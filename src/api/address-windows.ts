@@ -16,9 +16,8 @@ export class AddressWindows {
   #whenFull: 'share' | 'forget';
 
   /**
-   * @param whenFull what happens to further addresses at 10 000 windows. `share`: they share one window, which limits
-   * them
-   * together (docs/decisions/0009). `forget`: each replaces the oldest window.
+   * @param whenFull `share`: further addresses share one window, which limits them together (docs/decisions/0009).
+   * `forget`: each further address replaces the oldest window.
    */
   constructor(clock: Clock, whenFull: 'share' | 'forget') {
     this.#clock = clock;

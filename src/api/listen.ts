@@ -25,8 +25,8 @@ import { type EventType, assessmentCompleted, eventTypes } from '../platform/val
 
 /**
  * Streams events to a developer's machine, which receives no deliveries
- * (docs/decisions/0008-send-to-checked-addresses.md). Each line is JSON with the headers and body of a delivery. The client
- * keeps its progress in `after`, because the service stores nothing.
+ * (docs/decisions/0008-send-to-checked-addresses.md). Each line is JSON with the headers and body of a delivery; the
+ * client keeps `after`, because the service stores nothing.
  */
 
 /** The last event that a listener has received. The time is used if the event was deleted or lost in a restore. */

@@ -7,7 +7,7 @@ import { isStorableText } from '../../platform/validation/personal-data.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 
-/** The description of a new key. An empty list is no restriction. */
+/** The description of a new key. An empty list means no restriction. */
 export type KeyDescription = {
   label: string | null;
   purpose: string | null;
@@ -26,7 +26,7 @@ type WrittenKey = Record<TextField, string> & Record<ListField, string[]> & { te
 
 export type KeyFault = { field: TextField | ListField; expected: string };
 
-/** A date-time with a zone, or a day, which begins at midnight UTC. */
+/** Reads a date-time with a zone, or a day, which stands for its midnight in UTC. */
 function readEnd(text: string): Date | null {
   const us = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   return us === null ? null : new Date(us / 1000);

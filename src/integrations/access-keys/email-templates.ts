@@ -13,7 +13,7 @@ const nameOf = ({ key_id: keyId, label }: Named) => {
   return name === '' ? keyId : `${name} (${keyId})`;
 };
 
-/** Notifies the managers of every new key, because an unexpected one is an attack. */
+/** Notifies the managers of every new key, because a key that they do not expect may be an attack. */
 export function writeOfNewKey(work: UnitOfWork, organisationId: number, key: Named & { replaces: string | null }) {
   const [subject, cause] = key.replaces === null ? ['A key was made', 'key_made'] : ['A key was rolled', 'key_rolled'];
   return writeToMembers(work, organisationId, managers, `${cause} ${key.key_id}`, (organisation, base) => ({
@@ -42,7 +42,7 @@ export function linkLetter(organisation: string, path: `/${string}`, endsMs: num
   };
 }
 
-// Keys that were rotated end on purpose.
+// Rotated keys are left out: a replacement exists, so no notice is needed.
 const ending = statement('key.ending')`
   with ending as (
     select key_id from access_key where ending_told_at is null and revoked_at is null and expires_at <= $2
@@ -57,7 +57,7 @@ const ending = statement('key.ending')`
 
 type Ending = Named & { organisation_id: number; expires_at: Date };
 
-/** Notifies once about each key, early enough to rotate it. */
+/** Sends one notice for each key that ends soon, early enough to rotate the key. */
 export async function writeOfEndingKeys(work: UnitOfWork): Promise<void> {
   const soon = new Date(work.nowMs + limits.keyEndingMs);
   for (const key of await work.tx.query<Ending>(ending, [new Date(work.nowMs), soon])) {

@@ -12,7 +12,7 @@ const maxUses = 1000;
 type Key = { organisationId: number; keyId: string };
 type Use = Key & { address: string | null; client: string | undefined; atMs: number };
 
-/** Bits of an IP address that are kept: enough to recognise a data centre, too few for a person. */
+/** The bits of an IP address that are stored: enough to recognise a data centre, too few to identify a person. */
 const keptBits = { ipv4: 24, ipv6: 48 } as const;
 
 /** The network of an IP address; empty when it is unknown. */
@@ -26,14 +26,15 @@ function networkOf(address: string | null): string {
   return `${first.toString()}/${length}`;
 }
 
-/** The first product of a User-Agent, such as `curl/8.5.0`; empty without one. */
+/** The first product in a User-Agent, such as `curl/8.5.0`; empty: there is none. */
 function clientOf(userAgent: string | undefined): string {
   const [product = ''] = /^[\w.+-]+(?:\/[\w.+-]+)?/.exec(userAgent ?? '') ?? [];
   const kept = product.slice(0, limits.keyClientChars);
   return holdsNationalInsuranceNumber(kept) ? '' : kept;
 }
 
-// The key may have been deleted with its sandbox. All processes write rows in the same order, so that they cannot deadlock.
+// Uses of a key that was deleted with its sandbox are dropped. All processes write rows in the same order, so that they
+// cannot deadlock.
 const record = statement('key_use.record')`
   insert into key_use (organisation_id, key_id, network, client, first_at, last_at)
   select k.organisation_id, k.key_id, g.network, g.client, to_timestamp(min(g.ms) / 1000.0::float8), to_timestamp(max(g.ms) / 1000.0::float8)
@@ -49,7 +50,7 @@ const prune = statement('key_use.prune')`
    where old.n > ${limits.keyUses} and u.organisation_id = old.organisation_id and u.key_id = old.key_id
      and u.network = old.network and u.client = old.client`;
 
-/** Records uses, and deletes all but the latest of each key. */
+/** Records uses, and deletes all but the latest uses of each key. */
 async function recordUses(db: Database, uses: Use[]): Promise<void> {
   await db.query(record, [
     uses.map((use) => use.keyId),
@@ -64,13 +65,13 @@ async function recordUses(db: Database, uses: Use[]): Promise<void> {
 }
 
 /**
- * Gathers from which IP addresses and with which clients keys are used. The first use from an address is written
- * immediately, later ones every few seconds. A crash loses only those; rate_window has the time of a key's last use.
+ * Collects the networks and clients that use each key. The first use from a network is written immediately, later uses
+ * every few seconds, so a crash can lose only later uses.
  */
 export class KeyUses {
   #app: App;
   #uses = new Map<string, Use>();
-  /** The last use of each key: the next one is nearly always alike. */
+  /** The last use of each key, because the next use nearly always has the same network and client. */
   #last = new Map<string, Use>();
   #waiting = new Set<Use>();
   #timer: NodeJS.Timeout | null = null;
@@ -112,7 +113,7 @@ export class KeyUses {
     this.#timer.unref();
   }
 
-  /** Writes one batch after the other. */
+  /** Writes the waiting uses after the batch that is being written. */
   #write(): Promise<void> {
     this.#written = this.#written.then(async () => {
       if (this.#waiting.size === 0) return;
@@ -125,7 +126,7 @@ export class KeyUses {
     return this.#written;
   }
 
-  /** Writes the uses that wait. */
+  /** Writes the uses that still wait. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#write();

@@ -27,8 +27,8 @@ function makeSecret(random: Random, kind: 'live' | 'test'): string {
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /**
- * SQL: the stored hash of the secret of a key `k`. The secret of a restricted key is hashed twice. If its restrictions are
- * removed from the row, the key is unknown, instead of seeing everything.
+ * SQL: the stored hash of the secret of a key `k`. The secret of a restricted key is hashed twice, so that the key
+ * stops working if its restrictions are removed from the row.
  */
 const storedHash = (secretHash: string) =>
   `case when k.networks is null and k.group_ids is null and k.subjects is null then ${secretHash} else sha256(${secretHash}) end`;
@@ -38,14 +38,14 @@ export type AccessKey = {
   label: string | null;
   purpose: string | null;
   contact: string | null;
-  /** Null, here and in the next two: no restriction. */
+  /** In this field and the next two, null means no restriction. */
   networks: string[] | null;
   group_ids: string[] | null;
   subjects: string[] | null;
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-  /** The keys before and after a rotation. */
+  /** The key that this key replaced, and the key that replaced this key. */
   replaces: string | null;
   replaced_by: string | null;
   last_used_ms: number | null;
@@ -91,7 +91,7 @@ const good = statement('key.good')`
   select from access_key
    where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)
      and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`;
-/** SQL: the secret, the end and the networks of a key `k` are right. */
+/** SQL: whether the secret of a key `k` is right, the key has not ended, and its networks contain the IP address. */
 export const isValid = (secret: string, now: string, address: string): string =>
   `k.secret_sha256 = ${storedHash(secret)} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
    and (k.networks is null or ${address} <<= any(k.networks))`;
@@ -111,7 +111,7 @@ export async function isSuspended(
   return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 
-/** Whether a key is still valid, for responses and changes that take long. */
+/** Whether a key is still valid. Long responses and delayed changes ask again. */
 export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<boolean> {
   return (await tx.query(good, [organisationId, keyId, new Date(nowMs)])).length > 0;
 }
@@ -119,15 +119,15 @@ export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, n
 export type KeyPair = { access_key_id: string; secret_access_key: string };
 
 type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescription> & {
-    /** Set by a form that may be sent twice for one key. */
+    /** A form that may be sent twice sets the ID, so that both requests name the same key. */
     keyId?: string;
     replaces?: string;
   };
 
-/** The ID of a key from 12 bytes. */
+/** Makes the ID of a key from 12 bytes. */
 export const keyIdFrom = (bytes: Buffer) => `ARSK${base62(bytes, 16).toUpperCase()}`;
 
-/** Makes a key pair. The secret is returned only here; the database has its hash. */
+/** Makes an access key. The secret is returned only here, because the database stores only its hash. */
 export async function createKey(work: UnitOfWork, organisationId: number, input: NewKey): Promise<KeyPair> {
   const keyId = input.keyId ?? keyIdFrom(work.random.bytes(12));
   const secret = makeSecret(work.random, input.kind);
@@ -152,7 +152,7 @@ export async function createKey(work: UnitOfWork, organisationId: number, input:
 
 export const listKeys = (tx: Tx, organisationId: number) => tx.query<AccessKey>(list, [organisationId]);
 
-/** The labels of all keys, also of revoked ones. */
+/** The labels of all keys, including revoked keys. */
 export const labelsOfKeys = (tx: Tx, organisationId: number) =>
   tx.query<Pick<AccessKey, 'key_id' | 'label'>>(labels, [organisationId]);
 
@@ -165,7 +165,7 @@ export function statusOf(key: AccessKey, nowMs: number) {
   return key.expires_at !== null && key.expires_at.getTime() <= nowMs ? 'expired' : 'active';
 }
 
-/** Revokes a key from the next request on. @returns false when the organisation has no such key */
+/** Revokes a key, so that its next request is refused. @returns false when the organisation has no such key */
 export async function revokeKey(work: UnitOfWork, organisationId: number, keyId: string): Promise<boolean> {
   return (await work.tx.query(revoke, [organisationId, keyId, new Date(work.nowMs)])).length === 1;
 }
@@ -176,9 +176,9 @@ export async function endKeys(work: UnitOfWork, organisationId: number): Promise
 }
 
 /**
- * Makes a key with the description of another one. Both work until `until`, when the old key ends at the latest.
- * @param options `expiresAt`: by default the end of the old key
- * @returns why the key was not rotated, or the new pair and the old key
+ * Makes a key with the description of another key. Both keys work until `until`, when the old key ends at the latest.
+ * @param options `expiresAt`: the end of the new key; by default the end of the old key
+ * @returns why the key was not rotated, or the new key and the old key
  */
 export async function rollKey(
   work: UnitOfWork,
@@ -186,7 +186,7 @@ export async function rollKey(
   keyId: string,
   options: { until: Date; kind: 'live' | 'test'; expiresAt?: Date | null },
 ): Promise<{ pair: KeyPair; old: AccessKey } | 'unknown' | 'ended' | 'rolled'> {
-  // Of two rotations at the same time, the second gets `rolled`.
+  // If two rotations run at the same time, the second waits here and returns `rolled`.
   await work.tx.query(lock, [organisationId, keyId]);
   const before = await findKey(work.tx, organisationId, keyId);
   if (before === undefined) return 'unknown';

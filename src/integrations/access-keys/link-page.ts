@@ -48,7 +48,7 @@ const closed: Record<Exclude<LinkStatus, 'open'>, string> = {
   expired: 'Set-up links work for minutes only. Ask the organisation for a new one.',
 };
 
-/** The first call with a new key, to paste into a terminal. */
+/** A curl command for the first call with a new key, to paste into a terminal. */
 export const testLine = (baseUrl: string, pair: KeyPair) =>
   `curl -sS -H 'X-Access-Key-Id: ${pair.access_key_id}' -H 'X-Secret-Access-Key: ${pair.secret_access_key}' ${baseUrl}${apiBase}/health`;
 
@@ -94,7 +94,7 @@ function sendUnknown(reply: FastifyReply): FastifyReply {
 const sendClosed = (reply: FastifyReply, status: Exclude<LinkStatus, 'open'>) =>
   send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
 
-/** The pages of set-up links. The key is made by a POST, because mail programs open links ahead. */
+/** The pages of set-up links. Only a POST makes the key, because mail programs open links in advance. */
 export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
   const url = '/setup/:token';
   const linkOf = (params: unknown) => openLink(app.db, app.secrets, (params as { token: string }).token);

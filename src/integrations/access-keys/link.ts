@@ -9,7 +9,10 @@ import type { KeyDescription } from './description.ts';
 import { type KeyPair, createKey } from './keys.ts';
 import { linkLetter } from './email-templates.ts';
 
-/** A set-up link: within minutes, a vendor without an account makes the described key once and sees its secret. */
+/**
+ * A set-up link. A vendor without an account uses the link once, before it ends, to make the described key and see its
+ * secret.
+ */
 export type KeyLink = {
   organisation_id: number;
   link_id: string;
@@ -86,7 +89,7 @@ export const linkUrl = (baseUrl: string, secrets: Secrets, organisationId: numbe
 
 const causeOf = (linkId: string) => `key_link ${linkId}`;
 
-/** @returns false without a mail server */
+/** @returns false if no mail server is set */
 export async function mailLink(
   work: UnitOfWork,
   organisationId: number,
@@ -97,7 +100,7 @@ export async function mailLink(
   return postLetter(work, { organisationId, cause: causeOf(linkId), address, letter, expiresMs });
 }
 
-/** @returns undefined for a foreign token, and for a link of a suspended or deleted organisation */
+/** @returns undefined if the token is not valid, or the link's organisation is suspended or deleted */
 export async function openLink(tx: Tx, secrets: Secrets, token: string): Promise<KeyLink | undefined> {
   const link = readLinkToken(secrets, 'key_link', token);
   return link === null ? undefined : read((await tx.query<StoredLink>(openById, [link.organisationId, link.id]))[0]);
@@ -120,8 +123,8 @@ export async function revokeLink(work: UnitOfWork, organisationId: number, linkI
 }
 
 /**
- * After a change of a member's role: revokes their links, also in the sandbox, unless they may still make keys.
- * @param now the new role; null for a removed member
+ * Revokes a member's links, also in the sandbox, unless the member's new role may still make keys.
+ * @param now the new role; null: the member was removed
  */
 export async function revokeLinksOf(work: UnitOfWork, organisationId: number, userId: string, now: Role | null) {
   if (now !== null && integrators.includes(now)) return;
@@ -132,7 +135,7 @@ export async function revokeLinksOf(work: UnitOfWork, organisationId: number, us
   }
 }
 
-/** After a new account has replaced an old one: gives it the links of the old one. */
+/** Gives the links of an old account to the new account that has replaced it. */
 export async function handOverLinks(
   work: UnitOfWork,
   organisationId: number,
@@ -141,7 +144,7 @@ export async function handOverLinks(
   for (const id of await withSandbox(work, organisationId)) await work.tx.query(handOver, [id, from, to]);
 }
 
-/** Makes the key of a link, once. @returns null when the link is not open */
+/** Makes the key of a link, once. @returns null when the link is no longer open */
 export async function takeKey(work: UnitOfWork, organisationId: number, linkId: string): Promise<KeyPair | null> {
   const link = read((await work.tx.query<StoredLink>(lock, [organisationId, linkId]))[0]);
   if (link === undefined || linkStatus(link, work.nowMs) !== 'open') return null;

@@ -7,7 +7,7 @@ type Scope = { groupIds: readonly string[]; subjects: readonly string[]; network
 /** What a key may do and see, in sentences. */
 export type ScopeInWords = { may: string[]; groups: { name: string; type: string; ref: string; active: boolean }[] };
 
-/** Names of subjects within a sentence. */
+/** The names of subjects as they appear within a sentence. */
 const subjectWords: Record<string, string> = {
   ...subjectNames,
   digital: subjectNames.digital.toLowerCase(),
@@ -53,7 +53,7 @@ export async function scopeInWords(tx: Tx, organisationId: number, scope: Scope)
   };
 }
 
-/** A sentence about the data that a platform still has after a revocation. */
+/** Says which data a platform still has after its key is revoked. */
 export function whatStays(key: { last_used_ms: number | null }): string {
   return key.last_used_ms === null
     ? 'It was never used, so nothing has left by it.'

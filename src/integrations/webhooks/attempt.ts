@@ -40,7 +40,10 @@ async function attemptDelivery(
   return { ...attempt, sent: sentText(url, headers) };
 }
 
-/** Sends a test event, or a payload, once. No subscription has the type of a test event. Nothing is stored. */
+/**
+ * Sends one test event, or the payload, to the endpoint and stores nothing. Endpoints receive test events without a
+ * subscription.
+ */
 export async function sendTest(
   app: App,
   endpoint: EndpointSecrets & { url: string },
@@ -59,8 +62,8 @@ export async function sendTest(
   }
 }
 
-// With status = 'pending' the planner would search the index of due deliveries, which grows with the backlog. If a delivery
-// has more attempts than were read, its page is older than an outcome.
+// With `status = 'pending'`, the planner would search the index of due deliveries, which grows with the backlog. A
+// delivery that has had another attempt since it was read is left out.
 const unchanged = statement('attempt.unchanged')`
   select g.n::int4 as n
     from unnest($1::int8[], $2::uuid[], $3::int4[]) with ordinality as g(organisation_id, delivery_id, attempts, n)
@@ -69,7 +72,7 @@ const unchanged = statement('attempt.unchanged')`
 
 type ReadDelivery = { organisationId: number; deliveryId: string; attempts: number };
 
-/** Whether each delivery still waits as it was read. A delivery that was cancelled meanwhile is not sent. */
+/** Whether each delivery is still as it was read. A delivery that was cancelled or attempted meanwhile is not sent. */
 export async function stillWanted(tx: Tx, deliveries: ReadDelivery[]): Promise<boolean[]> {
   const rows = await tx.query<{ n: number }>(unchanged, [
     arrayLiteral(deliveries.map((one) => one.organisationId)),
@@ -81,8 +84,8 @@ export async function stillWanted(tx: Tx, deliveries: ReadDelivery[]): Promise<b
 }
 
 /**
- * At most `size()` permits are out at a time. Callers wait in their order.
- * @returns acquires a permit, and resolves to the function that releases it; a second release does nothing
+ * Allows at most `size()` permits at a time. Callers wait in the order in which they asked.
+ * @returns a function that acquires a permit and resolves to the release function; a second release does nothing
  */
 export function createSemaphore(size: () => number): () => Promise<() => void> {
   const waiting: (() => void)[] = [];
@@ -108,11 +111,14 @@ export function createSemaphore(size: () => number): () => Promise<() => void> {
     });
 }
 
-/** An attempt that takes longer releases its permit. The next attempts to its endpoint take none until one is faster. */
+/**
+ * An attempt that takes longer releases its permit. The next attempts to its endpoint take no permit until an attempt
+ * is faster.
+ */
 const slowAfterMs = 50;
-/** An endpoint whose queue never empties is given back after this time, so that new workers get a share. */
+/** A worker gives an endpoint back after this time, even if the queue is not empty, so that new workers get a share. */
 const maxHoldMs = 30_000;
-/** If a permit comes later than this after the question whether a delivery is wanted, the question is asked again. */
+/** If a permit takes longer to get, the worker asks again whether the delivery is still wanted. */
 const askAgainAfterMs = 100;
 
 const dropped: Ended = { result: 'dropped', recorded: Promise.resolve() };
@@ -122,14 +128,14 @@ export type AttemptOptions = {
   sender: Sender;
   recorder: Recorder;
   connection: Tx;
-  /** No attempt begins after this. */
+  /** After this signal, no attempt begins. */
   stopping: AbortSignal;
-  /** Ends the attempts under way. */
+  /** Breaks off the attempts under way. */
   breakOff: AbortSignal;
   failed(error: unknown): void;
 };
 
-/** Makes the attempts of one worker. */
+/** @returns a function that makes one attempt of a worker */
 export function createAttempts(
   options: AttemptOptions,
 ): (queue: EndpointQueue, delivery: DueDelivery) => Promise<Ended> {
@@ -156,13 +162,14 @@ export function createAttempts(
       const made = await send(options, queue, delivery, release);
       if (made.outcome === 'aborted') return dropped;
 
-      // 4. Record the outcome. The permit is free once the outcome has left for the database.
+      // 4. Record the outcome. The permit is released once the outcome has been sent to the database.
       const outcome = outcomeOf(app, queue.endpoint, delivery, made, startedMs);
       const { sent, written } = recorder.record(outcome);
       const recorded = written.then(
         (stored) => report(app, queue, outcome, { type: delivery.type, ended: made.outcome, stored }),
         (error: unknown) => {
-          // The delivery stays due. An immediate attempt would not be recorded either.
+          // The delivery stays due. The queue closes, because the outcome of another attempt could not be recorded
+          // either.
           failed(error);
           queue.stuck = true;
           queue.close();
@@ -180,7 +187,10 @@ export function createAttempts(
   };
 }
 
-/** Closes the queue if the worker stops, its lease has ended, or it was held for long. */
+/**
+ * Whether an attempt may begin. The queue closes if the worker is stopping, its lease has expired, or it has held the
+ * endpoint too long.
+ */
 function mayBegin({ app, stopping }: AttemptOptions, queue: EndpointQueue): boolean {
   const nowMs = app.clock.nowMs();
   const hasEnded = nowMs >= queue.leasedUntilMs || nowMs - queue.openedMs > maxHoldMs;

@@ -21,7 +21,7 @@ export type BrowsedDelivery = {
   last_error: string | null;
 };
 
-/** The position of a delivery in the list, the newest first. */
+/** The position of a delivery in a list that begins with the newest delivery. */
 export type DeliveryPosition = { createdAt: Date; deliveryId: string };
 
 export type DeliveryFilter = {
@@ -31,7 +31,7 @@ export type DeliveryFilter = {
   from: Date | null;
   /** Exclusive. */
   to: Date | null;
-  /** The last position of the page before. */
+  /** The position of the last delivery on the previous page. */
   after: DeliveryPosition | null;
 };
 
@@ -40,10 +40,11 @@ const between = `d.organisation_id = $1 and d.endpoint_id = w.endpoint_id
                  and d.created_at >= $3::timestamptz and d.created_at < $4::timestamptz
                  and (d.created_at, d.delivery_id) < ($5::timestamptz, $6::uuid)`;
 
-/** These have an index or are nearly all deliveries, so a page is full before many rows are read. */
+/** These filters have an index or match nearly all deliveries, so a page is full after few rows. */
 const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
 
-// Without an index in the right order, a page reads at most this many deliveries and leaves older ones to the next page.
+// If no index has the right order, a page reads at most this many deliveries, and the next page continues with older
+// ones.
 const maxRead = 4000;
 const oldestRead = statement('delivery.oldest_read')`
   select d.created_at as "createdAt" from webhook_endpoint w
@@ -51,8 +52,8 @@ const oldestRead = statement('delivery.oldest_read')`
     select d.created_at from delivery d where ${between} order by d.created_at desc limit ${maxRead}) d
    where ${chosenEndpoints} order by d.created_at desc offset ${maxRead - 1} limit 1`;
 
-// One index scan for each endpoint. The status is part of the text, so that its own index is used. Only a bounded page may
-// join events before it is full.
+// The text contains the status, so that each endpoint takes one scan of the index for that status. A page may join
+// events before it is full only if the number of rows is limited.
 const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
   statement(`delivery.browse_${status ?? 'any'}_${isBounded}`)`
   select p.organisation_id, p.delivery_id, p.endpoint_id, p.url, e.type, p.status, p.attempts, p.created_at, p.next_attempt_at, e.emptied,
@@ -77,9 +78,8 @@ const pageOf = (status: DeliveryStatus | null, isBounded: boolean) =>
    order by p.created_at desc, p.delivery_id desc`;
 
 /**
- * A page of deliveries, the newest first.
- * @returns `next`: the position after which the next page begins; null at the end. A page of a rare status or type may be
- * short or empty, although it is not the last.
+ * A page of deliveries, the newest first. A page can be short or empty although more pages follow.
+ * @returns `next`: the position after which the next page begins; null: this page is the last
  */
 export async function browseDeliveries(
   tx: Tx,
@@ -88,7 +88,7 @@ export async function browseDeliveries(
   limit: number,
 ): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPosition | null }> {
   const isBounded = type !== null || !dense.includes(status);
-  // Open ends are infinite, because a condition that may be null cannot use an index.
+  // Open ends are sent as infinity, because a condition that may be null cannot use an index.
   const position = [after?.createdAt ?? 'infinity', after?.deliveryId ?? nilUuid];
   const values: unknown[] = [organisationId, endpointId, from ?? '-infinity', to ?? 'infinity', ...position];
   let next: DeliveryPosition | null = null;
@@ -167,7 +167,7 @@ export async function listDeliveries(
       error,
     })),
     next_attempt_at: one.next_attempt_at?.toISOString() ?? null,
-    // Set whatever the status is.
+    // An event can be emptied whatever the status of its delivery is.
     cancelled_because: one.emptied === null ? null : emptiedWords[one.emptied],
   }));
 }
@@ -183,7 +183,7 @@ const hours = statement('delivery.hours')`
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3 and t.at >= $4
    group by 1 order by 1 desc`;
 
-/** Attempts in the last `count` hours, of deliveries that are younger than three days. */
+/** The hours with attempts among the last `count` hours. Only deliveries of the last 3 days are read. */
 export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowMs: number, count: number) {
   const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
   return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(count)]);

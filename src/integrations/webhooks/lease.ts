@@ -4,15 +4,15 @@ import { notifyWorkers } from '../../feed/events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**
- * A worker leases endpoints, not deliveries (docs/decisions/0007-lease-endpoint-queues.md). One small update covers all
- * deliveries that follow, and an endpoint has one worker at a time. Leases are compared with the workers' clocks, which
- * must agree to much less than a lease.
+ * A worker leases endpoints, so that one update covers all later deliveries and each endpoint has one worker at a time
+ * (docs/decisions/0007-lease-endpoint-queues.md). Leases are compared with the workers' clocks, which must differ by
+ * far less than a lease lasts.
  */
 
 const columns = `w.organisation_id, w.endpoint_id, w.status, w.url, w.secret, w.previous_secret, w.previous_secret_until,
          w.earlier_secrets, w.failing_since`;
 
-/** The endpoint has something due at `at`, and no living worker holds it. */
+/** SQL: the endpoint has a delivery that is due at `at`, and no worker has a valid lease. */
 const isFree = (at: string, hasEnded = 'true') => `
          w.status = 'active' and (w.leased_until is null or w.leased_until <= ${at} and ${hasEnded})
      and exists (select from delivery d where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
@@ -30,7 +30,8 @@ const claim = statement('lease.claim')`
   returning ${columns}`;
 const held = statement('lease.held')`
   select ${columns} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`;
-// The lease of a paused endpoint is renewed too. If the endpoint is resumed, no other worker may send what is under way.
+// The lease of a paused endpoint is renewed too, so that no other worker sends what is under way if the endpoint is
+// resumed.
 const renew = statement('lease.renew')`
   update webhook_endpoint w set leased_until = $2
    where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1
@@ -42,8 +43,8 @@ const release = statement('lease.release')`
 type Lease = { workerId: string; nowMs: number; untilMs: number };
 
 /**
- * Leases endpoints that have something due and that no living worker holds.
- * @param organisations null: all
+ * Leases endpoints that have due deliveries and no valid lease.
+ * @param organisations the organisations whose endpoints are leased; null: all
  * @param takesOver whether expired leases of other workers are taken over
  */
 export async function claimEndpoints(
@@ -74,7 +75,7 @@ type LeaseOptions = {
   clock: Clock;
   connection: Dedicated;
   stopping: AbortSignal;
-  /** Opens the queue of a claimed endpoint; `drained` is called when nothing is queued or under way. */
+  /** Opens the queue of a leased endpoint. The queue calls `drained` when no delivery is queued or under way. */
   open(endpoint: LeasedEndpoint, lease: Lease, drained: (queue: EndpointQueue) => void): EndpointQueue;
   /** Called after an endpoint was given back. */
   released(): void;
@@ -93,9 +94,9 @@ export class LeaseManager {
   }
 
   /**
-   * Updates the held endpoints of these organisations, and claims free ones that have something due.
+   * Updates the held endpoints of these organisations, and leases free endpoints with due deliveries.
    * @param organisations null: all
-   * @returns true when more may be free
+   * @returns whether more endpoints may be free
    */
   async poll(organisations: number[] | null): Promise<boolean> {
     const { clock, connection, open } = this.#options;
@@ -129,8 +130,8 @@ export class LeaseManager {
   }
 
   /**
-   * Takes over no endpoint for the time of a lease, because the database was away. The workers that held them may live,
-   * and may have outcomes that are not recorded yet.
+   * After the database was unavailable, takes over no leases for the length of a lease. Their workers may still be
+   * running, with outcomes that are not recorded yet.
    */
   databaseWasAway(): void {
     this.#takesOverFromMs = this.#options.clock.monotonicMs() + this.#options.leaseMs;
@@ -140,7 +141,7 @@ export class LeaseManager {
     for (const queue of this.#queues.values()) queue.close();
   }
 
-  /** Whether no endpoint is held or being given back. */
+  /** True when all endpoints have been given back. */
   isEmpty(): boolean {
     return this.#queues.size + this.#releasing === 0;
   }
@@ -162,7 +163,7 @@ export class LeaseManager {
     for (const queue of this.#refresh(some, found)) queue.nudge();
   }
 
-  /** Gives the queues their current endpoints, and closes those that were lost, paused or removed. */
+  /** Gives each queue the current row of its endpoint, and closes queues whose endpoint was lost, paused or removed. */
   #refresh(queues: EndpointQueue[], found: LeasedEndpoint[]): EndpointQueue[] {
     const endpoints = new Map(found.map((endpoint) => [endpoint.endpoint_id, endpoint]));
     return queues.filter((queue) => {
@@ -177,10 +178,11 @@ export class LeaseManager {
   async #giveBack(queue: EndpointQueue): Promise<void> {
     const { workerId, connection, stopping, released, failed } = this.#options;
     const { organisation_id: organisationId, endpoint_id: endpointId } = queue.endpoint;
-    // Removed before the release is sent, because the next claim on this connection finds the endpoint free.
+    // The queue is deleted before the release is sent, because the next claim on this connection may lease the endpoint
+    // again.
     this.#queues.delete(endpointId);
     this.#releasing += 1;
-    // An endpoint whose outcomes cannot be recorded rests until its lease ends.
+    // If outcomes cannot be recorded, the endpoint is not given back and waits until its lease expires.
     if (!queue.stuck) {
       await connection.query(release, [workerId, organisationId, endpointId]).catch(failed);
       if (queue.closed && !stopping.aborted) await notifyWorkers(connection, [organisationId]).catch(failed);

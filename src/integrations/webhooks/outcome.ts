@@ -5,28 +5,33 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 import { type EndpointNews, followHealth } from './endpoints/health.ts';
 
-/** The outcome of one attempt for its delivery. */
+/** The outcome of one attempt, as it is recorded for the delivery. */
 export type Outcome = {
   organisationId: number;
   endpointId: string;
   deliveryId: string;
-  /** Attempts before this one. They identify the attempt, so that writing its outcome twice changes nothing. */
+  /**
+   * The number of earlier attempts. The number identifies the attempt, so writing its outcome twice changes nothing.
+   */
   attemptsBefore: number;
-  /** The value before the attempt. If it differs now, an operator has asked during the attempt to send the delivery again. */
+  /**
+   * The delivery's `resent_after` before the attempt. If the stored value differs, an operator has resent the delivery
+   * during the attempt.
+   */
   resentAfter: number;
   status: 'pending' | 'succeeded' | 'dead';
-  /** Null unless it is pending. */
+  /** Null unless the status is `pending`. */
   nextAttemptMs: number | null;
   atMs: number;
   endedMs: number;
   statusCode: number | null;
   durationMs: number;
   error: string | null;
-  /** URL and signatures (signing.ts). */
+  /** The URL and the signatures (signing.ts). */
   sent: string | null;
 };
 
-// With status = 'pending' the planner would search the index of due deliveries, which grows with the backlog.
+// With `status = 'pending'`, the planner would search the index of due deliveries, which grows with the backlog.
 const isNotRecorded = `
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')`;
 const listed = `
@@ -36,7 +41,8 @@ const listed = `
       from moved join outcome o using (organisation_id, delivery_id)
     returning delivery_id)`;
 
-// The usual case, in half the database time. It skips endpoints that have failed before: the other statement records those.
+// Records successes of endpoints that have not failed before, in half the database time. The other statement records
+// all other outcomes.
 const recordSuccesses = statement('outcome.record_successes')`
   with outcome as materialized (
     select organisation_id, delivery_id, endpoint_id, before, to_timestamp(at / 1000) as at, to_timestamp(ended / 1000) as ended_at, status_code, duration_ms,
@@ -52,14 +58,14 @@ const recordSuccesses = statement('outcome.record_successes')`
     returning d.organisation_id, d.delivery_id),${listed}
   select delivery_id from listed`;
 
-// A failure must not delay or end a delivery that was resent meanwhile, and must not revive a cancelled one.
+// A failure must not delay or end a delivery that was resent meanwhile, and must not revive a cancelled delivery.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
-// A failure at an earlier URL says nothing about the present one, so the delivery is due there immediately.
+// A failure at an earlier URL says nothing about the present URL, so the delivery is due there immediately.
 const elsewhere = `(o.status <> 'succeeded' and o.is_elsewhere)`;
 
-// For one organisation, as Citus requires. The lock lets workers with the same endpoint write one after the other. For one JSON
-// text the planner would expect 100 rows and scan a small table.
+// The lock makes workers with the same endpoint write one after the other; Citus requires a single organisation.
+// Outcomes are separate JSON texts, because for a single text the planner expects 100 rows and scans a small table.
 const record = statement('outcome.record')`
   with endpoint as materialized (
     select * from webhook_endpoint where organisation_id = $1 and endpoint_id = any($2::uuid[]) order by endpoint_id for update),
@@ -86,15 +92,17 @@ const record = statement('outcome.record')`
            where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise`;
 
 export type Stored = {
-  /** News of the endpoint, with one of its attempts. */
+  /** News about the endpoint. If several outcomes have the same endpoint, only the first has the news. */
   news: EndpointNews | null;
-  /** The status of the delivery, if something else happened to it during the attempt. */
+  /** The delivery's status if it was resent, cancelled or moved to another URL during the attempt; otherwise null. */
   otherwise: 'pending' | 'cancelled' | null;
 };
 
 type Written = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
 
-/** @returns the successes that are not written, because the endpoint has failed or they were written before */
+/**
+ * @returns the successes that were not written, because their endpoint has failed before or they are already recorded
+ */
 async function writeSuccesses(tx: Tx, outcomes: Outcome[]): Promise<Outcome[]> {
   const numbers = (of: (one: Outcome) => number | null) => arrayLiteral(outcomes.map(of));
   const rows = await tx.query<{ delivery_id: string }>(recordSuccesses, [
@@ -114,7 +122,7 @@ async function writeSuccesses(tx: Tx, outcomes: Outcome[]): Promise<Outcome[]> {
 
 async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
   const failed = new Set(outcomes.filter((one) => one.status !== 'succeeded').map((one) => one.endpointId));
-  // Citus takes no statement that changes rows of several organisations.
+  // Citus refuses a statement that changes rows of several organisations.
   const plain = tx.distributed === true ? [] : outcomes.filter((one) => !failed.has(one.endpointId));
   const others = tx.distributed === true ? outcomes : outcomes.filter((one) => failed.has(one.endpointId));
   const left = plain.length === 0 ? [] : await writeSuccesses(tx, plain);
@@ -136,17 +144,23 @@ async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
 
 const maxBatch = 500;
 const retryMs = 250;
-/** PostgreSQL has a commit on disk within three times `wal_writer_delay`, by default 0.6 s. */
+/**
+ * Outcomes are kept for this time. PostgreSQL writes a commit to disk within 3 times `wal_writer_delay`, by default 0.6
+ * s.
+ */
 const forgetMs = 5_000;
 
-/** Whether to write again: the database is unavailable, has met a deadlock, or lacks memory or disk (classes 53 and 58). */
+/**
+ * Whether to write again: the database is unavailable, had a deadlock, or lacks memory or disk space (classes 53 and
+ * 58).
+ */
 const canPass = (error: unknown) =>
   error instanceof DatabaseUnavailable || /^(?:40P01|53|58)/.test((error as { code?: string } | null)?.code ?? '');
 
 export type Recording = {
-  /** Resolves when the statement has left for the database, which runs it even if this process is killed. */
+  /** Resolves when the statement has been sent to the database, which runs it even if this process is killed. */
   sent: Promise<void>;
-  /** Resolves when the outcome is in the database, however long that is unavailable. */
+  /** Resolves when the outcome is in the database, however long the database is unavailable. */
   written: Promise<Stored>;
 };
 
@@ -158,10 +172,11 @@ function fail({ sent, written }: Entry, error: unknown): void {
 }
 
 /**
- * Writes outcomes in batches, one statement at a time. If this process is killed, PostgreSQL still finishes that statement.
+ * Writes outcomes in batches, one statement at a time. If this process is killed, PostgreSQL still finishes that
+ * statement.
  *
- * The connection commits without waiting for the disk, so a crash of the database can lose recent commits. Outcomes are
- * therefore kept for a while, and written again on each new connection.
+ * The connection commits without waiting for the disk, so a crash of the database can lose commits. Recent outcomes are
+ * therefore kept, and written again on each new connection.
  */
 export class Recorder {
   readonly #connection: Tx;
@@ -184,25 +199,29 @@ export class Recorder {
   }
 
   /**
-   * How many deliveries may be between their first byte and the departure of their outcome: a killed worker sends them again.
-   * A larger batch costs less for each outcome, so their number grows to a thousandth of the recorded outcomes.
+   * The maximum number of deliveries whose outcome has not been sent to the database, because a killed worker's
+   * deliveries are sent again. The limit grows with the recorded outcomes, because a larger batch costs less for each
+   * outcome.
    */
   maxUnrecorded(): number {
     return Math.min(32, Math.max(8, Math.floor(this.#recorded / 1000)));
   }
 
-  /** Writes again the outcomes that a crash of the database may have lost. Runs first on each new connection. */
+  /**
+   * Writes the outcomes again that a crash of the database may have lost. Runs before anything else on each new
+   * connection.
+   */
   async replay(tx: Tx): Promise<void> {
     for (const { outcomes } of this.#kept) await write(tx, outcomes);
   }
 
-  /** Gives up the outcomes that wait. */
+  /** Rejects the outcomes that still wait. */
   stop(): void {
     this.#isStopped = true;
     for (const entry of this.#waiting.splice(0)) fail(entry, new DatabaseUnavailable(null));
   }
 
-  /** A statement costs as much as a delivery, so a small batch waits for more: a millisecond for each eight permits. */
+  /** Delays a small batch by 1 ms for each 8 permits, because a statement costs as much as a delivery. */
   #gather(): void {
     if (this.#isWriting || this.#waiting.length === 0) return;
     if (this.#waiting.length >= 0.75 * this.maxUnrecorded()) {

@@ -16,11 +16,11 @@ export type DueDelivery = {
   payload: string;
 };
 
-/** A page of due deliveries begins after this position. */
+/** The position after which a page of due deliveries begins. */
 type Position = { at: Date; deliveryId: string };
 const start: Position = { at: new Date(0), deliveryId: nilUuid };
 
-// The position lets a page skip the index entries of deliveries that are done.
+// The position lets a page skip the index entries of finished deliveries.
 const due = statement('queue.due')`
   select d.delivery_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
     from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
@@ -40,7 +40,7 @@ export function dueDeliveries(
   return tx.query(due, [id, endpointId, new Date(nowMs), after.at, after.deliveryId, limit]);
 }
 
-/** Attempts under way to one endpoint, over all workers. An endpoint that fails gets one at a time. */
+/** The maximum number of attempts under way to one endpoint, across all workers. A failing endpoint gets fewer. */
 export const maxInFlight = 8;
 const firstPage = 16;
 const maxPage = 200;
@@ -51,9 +51,9 @@ export type Ended = { result: 'delivered' | 'failed' | 'dropped'; recorded: Prom
 
 export type QueueOptions = {
   read(endpoint: LeasedEndpoint, after: Position, limit: number): Promise<DueDelivery[]>;
-  /** Makes one attempt. Resolves when its outcome has left for the database; never rejects. */
+  /** Makes one attempt. Resolves when the outcome has been sent to the database; never rejects. */
   attempt(queue: EndpointQueue, delivery: DueDelivery): Promise<Ended>;
-  /** Called when nothing is due, queued or under way, so that the endpoint can be given back. */
+  /** Called when no delivery is due, queued or under way, so that the endpoint can be given back. */
   drained(queue: EndpointQueue): void;
   failed(error: unknown): void;
 };
@@ -64,17 +64,18 @@ export class EndpointQueue {
   /** No attempt begins after this time unless the lease is renewed. */
   leasedUntilMs: number;
   readonly openedMs: number;
-  /** The endpoint answers slowly, so its attempts take no permits. */
+  /** Whether the endpoint answers slowly. Attempts to a slow endpoint take no permits. */
   slow: boolean;
   closed = false;
-  /** The database has refused an outcome. */
+  /** Whether an outcome could not be recorded. */
   stuck = false;
   readonly #options: QueueOptions;
   readonly #waiting: DueDelivery[] = [];
-  /** Waiting or under way, until the outcome is recorded. */
+  /** Deliveries that wait or are under way, until their outcome is recorded. */
   readonly #open = new Set<string>();
   #inFlight = 0;
-  // Grows by one with each success and halves with each failure, so that a failing endpoint gets few attempts.
+  // The number of parallel attempts grows by one with each success and halves with each failure, so that a failing
+  // endpoint gets few attempts.
   #atOnce: number;
   #page = firstPage;
   #after = start;
@@ -99,7 +100,7 @@ export class EndpointQueue {
     this.#advance();
   }
 
-  /** Begins no more attempts. `drained` is called when those under way have ended. */
+  /** Begins no more attempts. `drained` is called when the attempts under way have ended. */
   close(): void {
     this.closed = true;
     for (const { delivery_id } of this.#waiting.splice(0)) this.#open.delete(delivery_id);
@@ -140,7 +141,8 @@ export class EndpointQueue {
     }
     if (!isFull) return;
     const last = rows.at(-1)!;
-    // After a nudge the first page is read again, because new deliveries may come before this one.
+    // After a nudge, the first page is read again, because new deliveries may be due before the last delivery of this
+    // page.
     if (!this.#mayHaveMore) this.#after = { at: last.next_attempt_at, deliveryId: last.delivery_id };
     this.#mayHaveMore = true;
     this.#page = Math.min(maxPage, this.#page * 2);

@@ -8,11 +8,11 @@ import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
- * Sends deliveries again: one, all of a range of time, or many in the background. Each locks the events first, and the next
- * statement asks whether they were emptied (cancelEvents says why).
+ * Sends deliveries again: one delivery, all of a time range, or many in the background. Each function locks the events
+ * first, and its next statement checks whether they were emptied (cancelEvents says why).
  */
 
-// The schedule of retries begins again. An attempt under way is repeated only if it fails, because its outcome comes first.
+// The retry schedule begins again. A delivery with an attempt under way is sent again only if that attempt fails.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 
 const emptiedOf = statement('delivery.emptied_of')`
@@ -25,9 +25,10 @@ const redeliver = statement('delivery.redeliver')`
   update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`;
 
 /**
- * Sends one delivery again, whatever its status. It keeps its ID, and waits while its endpoint is paused or disabled.
- * @returns null, or why nothing is sent: `unknown` if the organisation has no such delivery or has removed its endpoint,
- * otherwise why the event was emptied
+ * Sends one delivery again, whatever its status. The delivery keeps its ID, and waits while its endpoint is paused or
+ * disabled.
+ * @returns null if the delivery is sent; `unknown` if the organisation has no such delivery or has removed its
+ * endpoint; otherwise why the event was emptied
  */
 export async function redeliverOne(work: UnitOfWork, organisationId: number, deliveryId: string) {
   const [event] = await work.tx.query<{ emptied: Emptied | null }>(emptiedOf, [organisationId, deliveryId]);
@@ -46,7 +47,7 @@ const lockRange = statement('delivery.lock_range')`
 const stepEnd = statement('delivery.step_end')`
   select occurred_at from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3
    order by occurred_at offset $4 limit 1`;
-// In the order of the IDs, as workers record outcomes, so that the two cannot deadlock.
+// Rows are written in the order of their IDs, as in outcome.ts, so that a replay and a worker cannot deadlock.
 const replay = statement('delivery.replay')`
   with chosen as (
     select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
@@ -66,8 +67,8 @@ const replay = statement('delivery.replay')`
   select count(*) as count from resent`;
 
 /**
- * Sends an endpoint every event of a range that it has received or that it is subscribed to now, also events from before
- * its registration. Existing deliveries keep their IDs. Events of withdrawn results and erased learners are left out.
+ * Sends an endpoint all events of a time range that it has received or is subscribed to now, also from before its
+ * registration. Existing deliveries keep their IDs; events of withdrawn results and erased learners are left out.
  * @param to exclusive
  * @returns the number of deliveries
  */
@@ -80,9 +81,10 @@ export async function replayRange(work: UnitOfWork, organisationId: number, endp
 }
 
 /**
- * The first step of a large range. It takes several steps, because workers wait for the rows that a transaction changes.
- * @param max events of a step, or a few more: events of one instant go together
- * @returns the number of deliveries, and where the next step begins; null: that was the last one
+ * Replays the first step of a large range. A replay takes several steps, because workers wait for the rows that a
+ * transaction changes.
+ * @param max the most events of a step; a step may have a few more, because events of one instant stay together
+ * @returns the number of deliveries, and where the next step begins; null: this was the last step
  */
 export async function replayStep(
   work: UnitOfWork,
@@ -98,8 +100,8 @@ export async function replayStep(
 }
 
 /**
- * A job that sends deliveries again in the background, in the order in which they were made. It leaves out deliveries that
- * ended after its creation.
+ * A job that sends deliveries again in the background, in the order of their creation. Deliveries that ended after the
+ * job was created are left out.
  */
 type Input = { endpoint_id: string | null; failed_since: string | null; delivery_ids: string[] | null };
 /** `reached_at` is text, because a Date has no microseconds. */
@@ -108,12 +110,13 @@ export type Resend = JobRow & Input & Progress;
 
 export const resends = jobsOf<Input, Progress>({ kind: 'resend', evenSuspended: true, step });
 
-/** All dead letters since a time (of one endpoint or of all), or the deliveries with these IDs. */
+/** All dead letters since a time, of one endpoint or of all endpoints; or the deliveries with these IDs. */
 export type Which = { endpointId: string | null; failedSince: Date } | { deliveryIds: string[] };
 
 const deliveriesOfStep = 500;
 
-// $2 endpoint, $3 failed since, $4 IDs, $5 ended before. There are two texts, so that each uses its own index.
+// $2: endpoint, $3: failed since, $4: IDs, $5: ended before. Two conditions follow, so that each statement uses its own
+// index.
 const chosen = `
     from webhook_endpoint w
     join delivery d on d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
@@ -151,7 +154,7 @@ export async function countResendable(tx: Tx, organisationId: number, which: Whi
   return (await tx.query<{ count: number }>(countOf(text), values))[0]!.count;
 }
 
-/** Creates the job. The same ID twice is one job. */
+/** Creates the job. If the ID already has a job, that job is returned. */
 export async function orderResend(
   work: UnitOfWork,
   organisationId: number,

@@ -5,7 +5,7 @@ import { type ByMonths, changeMonths, makeMonths, monthsBefore } from '../../pla
 import { pruneNotices } from './endpoints/notices.ts';
 import { resends } from './resend.ts';
 
-/** Finished deliveries, also dead letters, and their events are kept for at least this time. */
+/** Finished deliveries, including dead letters, and their events are kept for at least this time. */
 export const keepMs = 30 * 24 * 3600_000;
 
 /**
@@ -22,7 +22,8 @@ const ofEvents: ByMonths = {
 
 export const makeEventMonths = (app: App): Promise<void> => makeMonths(app, ofEvents);
 
-// Citus needs the column in "select 1". The deliveries of a paused endpoint and dead letters may be sent again for a while.
+// Recent dead letters and deliveries of a paused endpoint may be sent again, so they keep their month. Citus needs a
+// column in the subquery.
 const awaitedIn = (part: string) =>
   statement(`delivery.awaited_in${part}`)`
   select exists (
@@ -40,7 +41,7 @@ export async function dropEventMonths(app: App): Promise<void> {
     await changeMonths(app.db, ofEvents, async (tx) => {
       if ((await tx.query('select from pg_class where oid = to_regclass($1)', [name])).length === 0) return;
       await tx.query('lock table only event, only delivery, only delivery_attempt in access exclusive mode');
-      // A delivery may have been sent again since the first question.
+      // A delivery may have been sent again since the month was first checked.
       if (await isAwaited(tx, part, since)) return;
       await tx.query(`drop table event${part}, delivery${part}, delivery_attempt${part}`);
     });
@@ -48,7 +49,8 @@ export async function dropEventMonths(app: App): Promise<void> {
   }
 }
 
-// Rows outside all months, from a time when a month was missing, are deleted for each organisation, as Citus requires.
+// Rows outside all months come from a time when a month was missing. They are deleted for each organisation, as Citus
+// requires.
 const withRows = statement('prune.whose_rows')`
   select organisation_id from event_default union select organisation_id from delivery_default`;
 const deleteDeliveries = statement('prune.deliveries')`
@@ -61,7 +63,7 @@ const deleteDeliveries = statement('prune.deliveries')`
   attempts as (
     delete from delivery_attempt_default a using gone where a.organisation_id = $1 and a.delivery_id = gone.delivery_id)
   select count(*) as count from gone`;
-// Locked events are left out, because a replay locks events and then makes deliveries.
+// Locked events are left out, because a replay locks events before it creates deliveries.
 const deleteEvents = statement('prune.events')`
   with old as (
     select e.event_id from event_default e

@@ -1,13 +1,13 @@
 import type { Random } from '../../platform/crypto/random.ts';
 
-/** Each wait varies by this share, so that deliveries that failed together are not all retried together. */
+/** Each wait varies by this share, so that deliveries that failed together are retried at different times. */
 export const jitter = 0.15;
 
 type Failure = { attempt: number; schedule: readonly number[]; random: Random; retryAfterMs?: number | null };
 
 /**
- * The wait in milliseconds after a failed attempt, or 'dead' after the last one. A `Retry-After` never shortens the wait,
- * and its jitter only adds.
+ * The wait in milliseconds after a failed attempt, or 'dead' after the last attempt. A `Retry-After` never shortens the
+ * wait, and its jitter only lengthens the wait.
  * @param attempt counted from 1
  */
 export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: Failure): number | 'dead' {
@@ -20,7 +20,10 @@ export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: 
   return Math.max(scheduledMs, Math.round(Math.min(retryAfterMs, maxRetryAfterMs) * (1 + jitter * share)));
 }
 
-/** `gone` (410) also disables the endpoint. `unfinished`: the worker broke the attempt off, and it does not count. */
+/**
+ * `gone` (410) also disables the endpoint. `unfinished`: the worker broke the attempt off, so the attempt does not
+ * count.
+ */
 export type Verdict = 'delivered' | 'retry' | 'gone' | 'unfinished';
 
 export function verdictOf(attempt: { outcome: string; status_code: number | null }): Verdict {
@@ -37,7 +40,7 @@ const httpDate =
 
 /** The three forms of an HTTP-date (RFC 9110, 5.6.7) in milliseconds since 1970; NaN if it is none of them. */
 function parseHttpDate(text: string, nowMs: number): number {
-  // Two digits mean the latest such year that is at most 50 years ahead.
+  // A year with 2 digits is the latest such year that is at most 50 years ahead.
   const full = text.replace(
     /^([A-Z][a-z]{2})[a-z]{3,6}, (\d\d)-([A-Z][a-z]{2})-(\d\d) /,
     (...[, day, n, month, year]) => {

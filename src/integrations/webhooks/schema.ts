@@ -43,7 +43,7 @@ export const WebhookInput = Type.Object(
       shown: { format: 'uri' },
     } satisfies Meaning & TStringOptions),
     event_types: Type.Optional(
-      // Without `default`, because generators of types make a property with a default required.
+      // The schema has no `default`, because type generators make a property with a default required.
       Type.Array(Type.Enum([...eventTypes], { expected: `one of ${eventTypes.join(', ')}` } satisfies Meaning), {
         minItems: 1,
         description: `Omitted: ${defaultEventTypes.join(', ')}.`,
@@ -74,7 +74,7 @@ function isRightUrl(url: string, { app }: Beside): boolean | string {
 
 const notInUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
 
-/** The URL, with percent-encoding for characters that a URI cannot contain (RFC 3986): responses contain URIs. */
+/** The URL as a URI: characters that a URI cannot contain (RFC 3986) are percent-encoded. */
 export function asUri(url: string): string {
   return url.search(notInUri) < 0 ? url : new URL(url).href.replace(notInUri, encodeURIComponent);
 }

@@ -9,23 +9,23 @@ import { Recorder } from './outcome.ts';
 import { dueDeliveries, EndpointQueue } from './queue.ts';
 import { type Sender, createSender } from './http/send.ts';
 
-/** After the attempts under way have ended, their outcomes have this long to reach the database. */
+/** After the attempts under way have ended, their outcomes must reach the database within this time. */
 const recordWithinMs = 2_000;
 
 export type WorkerOptions = {
   sender?: Sender;
-  /** How long an endpoint stays leased when its worker has died. */
+  /** An endpoint stays leased for this time after its worker has died. */
   leaseMs?: number;
-  /** How often a worker polls for due deliveries. Commits also notify it. */
+  /** How often a worker polls for due deliveries. Commits also wake the worker. */
   pollMs?: number;
-  /** How long attempts under way may still take when the worker is stopped. */
+  /** How long attempts under way may still take after `stop` is called. */
   stopWithinMs?: number;
 };
 
 /**
- * Delivers what is due. Any number of workers share the work. Each leases endpoints (lease.ts), reads their due deliveries
- * (queue.ts), makes the attempts (attempt.ts) and records the outcomes (outcome.ts). An endpoint that hangs or fails
- * occupies only its own queue.
+ * Sends what is due: leases endpoints (lease.ts), reads their due deliveries (queue.ts), makes attempts (attempt.ts)
+ * and records outcomes (outcome.ts). Any number of workers can run, and an endpoint that hangs or fails delays only its
+ * own queue.
  */
 export class DeliveryWorker {
   readonly #app: App;
@@ -48,10 +48,10 @@ export class DeliveryWorker {
     this.#sender = sender ?? createSender({ clock, allowNetworks: app.settings.webhookAllowNetworks });
     this.#hasOwnSender = sender === undefined;
     this.#stopWithinMs = stopWithinMs;
-    // Neither connection waits for the disk: outcomes are replayed, and a lost lease does no harm.
+    // Neither connection waits for the disk, because lost outcomes are written again and a lost lease does no harm.
     const recording = app.db.dedicated({ synchronousCommit: false, connected: (tx) => this.#recorder.replay(tx) });
     this.#recorder = new Recorder(recording);
-    // After a crash of the database, nothing is read before the outcomes are replayed.
+    // After a crash of the database, this connection reads nothing before the lost outcomes are written again.
     const connection = app.db.dedicated({ synchronousCommit: false, connected: () => recording.query('select 1') });
     this.#connections = [connection, recording];
     const failed = (error: unknown) => this.#failed(error);
@@ -80,12 +80,12 @@ export class DeliveryWorker {
     this.#listen(connection);
   }
 
-  /** Polls for all that is due now. */
+  /** Polls for all deliveries that are due now. */
   wake(): void {
     this.#poll(null);
   }
 
-  /** Resolves when nothing is due or under way. */
+  /** Resolves when no delivery is due or under way. */
   settled(): Promise<void> {
     return new Promise((resolve) => {
       this.#settling.push(resolve);
@@ -93,7 +93,7 @@ export class DeliveryWorker {
     });
   }
 
-  /** Ends the attempts under way, in time or by breaking them off, and gives all endpoints back. */
+  /** Waits for the attempts under way, breaks off those that take too long, and gives all endpoints back. */
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();

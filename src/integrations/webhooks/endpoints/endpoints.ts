@@ -81,8 +81,8 @@ async function refuseUnknownGroups(work: UnitOfWork, organisationId: number, gro
 }
 
 /**
- * POST /webhooks. Under the feed's lock, two registrations cannot exceed the limit together, and no registration comes
- * between an event and its deliveries.
+ * POST /webhooks. The feed's lock keeps two registrations from exceeding the limit together, and a registration from
+ * coming between an event and its deliveries.
  * @throws ApiError unknown_group, webhook_limit_exceeded
  */
 export async function registerEndpoint(
@@ -110,8 +110,10 @@ async function change(work: UnitOfWork, sql: typeof edit, values: [organisationI
 }
 
 /**
- * Changes the URL and the events of an endpoint. Waiting deliveries go to the new URL, whose failures are counted from
- * zero. Under the feed's lock, the change never comes between an event and its deliveries.
+ * Changes the URL and the events of an endpoint. Waiting deliveries go to the new URL, and its failures are counted
+ * from zero.
+ *
+ * The feed's lock keeps the change from coming between an event and its deliveries.
  * @returns undefined when the organisation has no such endpoint
  * @throws ApiError unknown_group
  */
@@ -127,21 +129,22 @@ export async function editEndpoint(
 }
 
 /**
- * Pauses an endpoint. Its deliveries wait, and new ones are added. Attempts under way are not broken off.
+ * Pauses an endpoint. Existing and new deliveries wait until the endpoint is resumed, but attempts under way are
+ * completed.
  * @returns undefined when the organisation has no such endpoint, or the endpoint is disabled
  */
 export const pauseEndpoint = (work: UnitOfWork, organisationId: number, endpointId: string) =>
   change(work, pause, [organisationId, endpointId, new Date(work.nowMs)]);
 
 /**
- * Resumes a paused or disabled endpoint and its waiting deliveries. Its failures are counted from zero.
+ * Resumes a paused or disabled endpoint and its waiting deliveries. The endpoint's failures are counted from zero.
  * @returns undefined when the organisation has no such endpoint
  */
 export const resumeEndpoint = (work: UnitOfWork, organisationId: number, endpointId: string) =>
   change(work, resume, [organisationId, endpointId, new Date(work.nowMs)]);
 
 /**
- * Removes an endpoint. Its deliveries are no longer sent or listed. Retention deletes their rows later.
+ * Removes an endpoint. Its deliveries are no longer sent or listed, and retention deletes their rows later.
  * @returns false when the organisation has no such endpoint
  */
 export async function removeEndpoint(work: UnitOfWork, organisationId: number, endpointId: string): Promise<boolean> {
@@ -149,7 +152,7 @@ export async function removeEndpoint(work: UnitOfWork, organisationId: number, e
   return (await change(work, remove, [organisationId, endpointId])) !== undefined;
 }
 
-/** How long a rotated secret still signs. */
+/** A rotated secret still signs for this time. */
 export const rotationMs = 24 * 3600_000;
 
 const rotatedSecrets = (row: EndpointRow): EarlierSecret[] => {
@@ -157,13 +160,15 @@ const rotatedSecrets = (row: EndpointRow): EarlierSecret[] => {
   return secret === null ? earlier : [{ secret, until: until!.toISOString() }, ...earlier];
 };
 
-/** The end of each secret that signs now, the current secret first; null: no end. */
+/** When each secret that signs now ends, the current secret first; null: no end. */
 export function secretEnds(row: EndpointRow, nowMs: number): (Date | null)[] {
   const ends = rotatedSecrets(row).map(({ until }) => new Date(until));
   return [null, ...ends.filter((end) => end.getTime() > nowMs)];
 }
 
-/** The number of secrets is limited, because each adds a signature to the header. */
+/**
+ * Thrown if too many secrets still sign. Their number is limited, because each secret adds a signature to the header.
+ */
 export class SecretsHeldError extends Error {
   constructor(firstEnds: Date) {
     super(
@@ -175,9 +180,9 @@ export class SecretsHeldError extends Error {
 }
 
 /**
- * Makes a new signing secret. Each earlier secret still signs for a day.
+ * Makes a new signing secret. Each earlier secret still signs for 24 hours after its rotation.
  * @returns undefined when the organisation has no such endpoint
- * @throws SecretsHeldError when the highest number of secrets still sign
+ * @throws SecretsHeldError when the maximum number of secrets still sign
  */
 export async function rotateSecret(work: UnitOfWork, organisationId: number, endpointId: string) {
   const [held] = await work.tx.query<EndpointRow>(locked, [organisationId, endpointId]);
@@ -205,8 +210,8 @@ const undelivered = statement('webhook.undelivered')`
     from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`;
 
 /**
- * The numbers of waiting deliveries and of dead letters, for one endpoint or for all.
- * @param upTo the highest number that is counted, so that a page does not wait for a long queue
+ * Counts waiting deliveries and dead letters, for one endpoint or for all.
+ * @param upTo counting stops at this number, so that a page does not wait for a long queue
  */
 export async function countUndelivered(
   tx: Tx,
@@ -230,7 +235,10 @@ const delivered = statement('webhook.delivered')`
      and starts_with(t.sent, w.url || E'\n') is not false
    group by w.endpoint_id`;
 
-/** The time of the last success at the present URL, for one endpoint or for all. Only the newest deliveries are read. */
+/**
+ * The time of the last successful delivery to each present URL, for one endpoint or for all. Only the newest deliveries
+ * are read.
+ */
 export async function lastDelivered(tx: Tx, organisationId: number, endpointId: string | null = null) {
   const rows = await tx.query<{ endpoint_id: string; at: Date }>(delivered, [organisationId, endpointId]);
   return new Map(rows.map((row) => [row.endpoint_id, row.at]));

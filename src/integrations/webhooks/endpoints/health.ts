@@ -2,21 +2,24 @@ import { formatMs } from '../../../platform/time/clock.ts';
 import type { Log } from '../../../platform/observability/log.ts';
 import type { EndpointRow } from './endpoints.ts';
 
-/** After failures alone for this time, the endpoint is disabled. Console, command line and log warn a day after their start. */
+/**
+ * If all attempts fail for `disableAfterMs`, the endpoint is disabled. After `warnAfterMs`, console, command line and
+ * log warn.
+ */
 export const disableAfterMs = 5 * 24 * 3600_000;
 export const warnAfterMs = 24 * 3600_000;
-/** After failures alone for this time, the organisation's people are notified. */
+/** If all attempts fail for this time, the members who look after the integration are notified. */
 export const noticeAfterMs = 15 * 60_000;
 
 const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /**
- * The part of the statement in outcome.ts that records failures and recoveries of endpoints. It continues after `endpoint`
- * (the locked rows), `outcome`, and `moved` (the attempts that are recorded for the first time).
+ * SQL: the part of the statement in outcome.ts that records failures and recoveries of endpoints. The part follows
+ * `endpoint` (the locked rows), `outcome`, and `moved` (the attempts that are recorded for the first time).
  *
- * An attempt that began before the endpoint was last changed, or went to an earlier URL, says nothing about the endpoint.
- * The ID of a notice is made from its contents, so that no notice is written twice.
+ * Attempts from before the endpoint's last change, or to an earlier URL, are ignored. A notice's ID is made from its
+ * contents, so that no notice is written twice.
  */
 export const followHealth = `
   attempted as (
@@ -65,7 +68,7 @@ export const followHealth = `
                                       'reason', case when disables then reason end)) as all
       from judged where warns or disables)`;
 
-/** News of an endpoint for the log; `reason`: why it was disabled. */
+/** A change of an endpoint's health, for the log. `reason`: why the endpoint was disabled. */
 export type EndpointNews = { endpoint_id: string; since: number; warns: boolean; reason: string | null };
 
 export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns, reason }: EndpointNews): void {
@@ -79,7 +82,7 @@ export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns,
   if (reason !== null) log.error('webhook.disabled', { endpoint, reason });
 }
 
-/** The warning about an endpoint that only fails; null without one. */
+/** The warning about an endpoint whose attempts all fail; null: there is no warning. */
 export function endpointWarning({ failing_since: since }: Pick<EndpointRow, 'failing_since'>, nowMs: number) {
   if (since === null || nowMs - since.getTime() < warnAfterMs) return null;
   return `Every delivery since ${formatMs(since.getTime())} has failed; at the first failure after ${formatMs(since.getTime() + disableAfterMs)} the endpoint is disabled. One success ends this.`;

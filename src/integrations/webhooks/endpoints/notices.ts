@@ -15,7 +15,7 @@ export type Notice = {
   since: Date | null;
 };
 
-/** A notice for which no email was written yet. */
+/** A notice about which no email has been written yet. */
 type NewNotice = Omit<Notice, 'url'> & { organisation_id: number };
 
 const latest = statement('notice.latest')`
@@ -33,13 +33,13 @@ const takeNew = statement('notice.take_new')`
    order by t.at, t.notice_id`;
 const prune = statement('notice.prune')`delete from endpoint_notice where at < $1`;
 
-/** The newest first. */
+/** The organisation's latest notices, the newest first. */
 export const latestNotices = (tx: Tx, organisationId: number, since: Date, max: number) =>
   tx.query<Notice>(latest, [organisationId, since, max]);
 
 export const pruneNotices = (tx: Tx, before: Date) => tx.query(prune, [before]);
 
-/** When a mail server is first set, older notices are not sent. */
+/** Older notices are not sent, because a mail server may have been set only now. */
 const newsMs = 24 * 3600_000;
 
 /** Writes an email about each new notice to the people who look after the organisation's integration. */
@@ -58,7 +58,10 @@ export async function writeOfEndpoints(work: UnitOfWork): Promise<void> {
 
 const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T', ' ')} UTC`;
 
-/** Without the endpoint's URL, because mail programs make a link of each host, and our emails link to our pages only. */
+/**
+ * The email omits the endpoint's URL, because mail programs turn each host into a link, and our emails link only to our
+ * pages.
+ */
 function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): Letter {
   const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
   const link = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;

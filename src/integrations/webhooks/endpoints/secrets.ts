@@ -2,10 +2,10 @@ import type { App } from '../../../platform/app.ts';
 import { type Tx, statement } from '../../../platform/db/database.ts';
 import { type Keyring, SecretUnreadableError } from '../../../platform/crypto/keyring.ts';
 
-/** An endpoint's secret can be decrypted for that endpoint only. */
+/** Binds an encrypted secret to its endpoint, so that the secret cannot be decrypted for another endpoint. */
 export const secretContext = (organisationId: number, endpointId: string) => `${organisationId}/${endpointId}`;
 
-/** An encrypted secret that was rotated, and the end of its time (ISO 8601). */
+/** A rotated secret, encrypted. `until`: when the secret stops signing (ISO 8601). */
 export type EarlierSecret = { secret: string; until: string };
 
 export type EndpointSecrets = {
@@ -14,12 +14,12 @@ export type EndpointSecrets = {
   secret: string;
   previous_secret: string | null;
   previous_secret_until: Date | null;
-  /** Secrets before `previous_secret`, the newest first. */
+  /** Secrets that are older than `previous_secret`, the newest first. */
   earlier_secrets: EarlierSecret[];
 };
 type Opened = { newest: string; earlier: { secret: string; untilMs: number }[] };
 
-/** Decrypted secrets are kept, because decrypting costs more than signing. */
+/** Decrypted secrets are cached, because decrypting costs more than signing. */
 const opened = new WeakMap<EndpointSecrets, Opened>();
 
 function open(app: App, endpoint: EndpointSecrets): Opened {
@@ -31,7 +31,7 @@ function open(app: App, endpoint: EndpointSecrets): Opened {
     try {
       return [{ secret: app.keyring.decrypt(secret, context), untilMs }];
     } catch (error) {
-      // If an earlier secret was lost with the service's secret, the newest one signs alone.
+      // If an earlier secret cannot be decrypted, that secret is left out and the newest secret still signs.
       if (error instanceof SecretUnreadableError) return [];
       throw error;
     }
@@ -41,7 +41,7 @@ function open(app: App, endpoint: EndpointSecrets): Opened {
 
 /**
  * The secrets that sign now, the newest first.
- * @throws SecretUnreadableError when another service secret has encrypted the newest one
+ * @throws SecretUnreadableError when the newest secret was encrypted with another service secret
  */
 export function signingSecrets(app: App, endpoint: EndpointSecrets, nowMs: number): string[] {
   const secrets = opened.get(endpoint) ?? open(app, endpoint);
@@ -57,7 +57,7 @@ const putSecrets = statement('webhook.put_secrets')`
    where organisation_id = $1 and endpoint_id = $2 and secret = $3`;
 
 /**
- * Encrypts all secrets under the service's current secret, and deletes rotated secrets whose time is over.
+ * Encrypts all secrets with the current service secret, and deletes rotated secrets that no longer sign.
  * @returns the number of changed endpoints
  */
 export async function renewEncryption({ db, keyring, clock }: App): Promise<number> {
@@ -69,7 +69,8 @@ export async function renewEncryption({ db, keyring, clock }: App): Promise<numb
       try {
         return keyring.isCurrent(text) ? text : keyring.encrypt(keyring.decrypt(text, context), context);
       } catch (error) {
-        // The deliveries of this endpoint report the fault. The secrets of other endpoints are still renewed.
+        // The secret stays as it is, and deliveries to its endpoint report the error. The secrets of other endpoints
+        // are still renewed.
         if (error instanceof SecretUnreadableError) return text;
         throw error;
       }
@@ -93,7 +94,7 @@ export async function renewEncryption({ db, keyring, clock }: App): Promise<numb
 const byKey = statement('webhook.secrets_by_key')`
   select split_part(secret, '.', 2) as key_id, count(*) as endpoints from webhook_endpoint group by 1`;
 
-/** The number of endpoints, and of those whose signing secret no listed service secret can decrypt. */
+/** The number of endpoints, and how many have a signing secret that none of the listed service secrets can decrypt. */
 export async function countLostSecrets(tx: Tx, keyring: Keyring): Promise<{ endpoints: number; lost: number }> {
   const rows = await tx.query<{ key_id: string; endpoints: number }>(byKey);
   const sum = (some: typeof rows) => some.reduce((total, row) => total + row.endpoints, 0);

@@ -1,14 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** The parser refuses a longer head. */
+/** undici's parser refuses a longer head. */
 const maxHead = 16 * 1024;
 const shortestStatus = 'HTTP/1.1 100'.length;
-/** The position of the first digit of the status, and its value for an informational one. */
+/** The position of the first digit of the status, and the value of that digit in an informational response. */
 const classAt = 'HTTP/1.1 '.length;
 const informational = '1'.charCodeAt(0);
 const empty = Buffer.alloc(0);
 
-/** The end of an informational response at the front; 0 if there is none, -1 if more bytes are needed. */
+/**
+ * The position after an informational response at the beginning of `bytes`; 0: there is none; -1: more bytes are
+ * needed.
+ */
 function informationalEnd(bytes: Buffer): number {
   if (bytes.length >= shortestStatus && bytes[classAt] !== informational) return 0;
   const start = bytes.toString('latin1', 0, shortestStatus);
@@ -19,9 +22,10 @@ function informationalEnd(bytes: Buffer): number {
 }
 
 /**
- * Removes informational responses from a connection. A client must accept them (RFC 9110, 15.2), but undici ends the
- * connection at a `100 Continue`. A connection has one request at a time, so the head of the response is the first data
- * after each write.
+ * Removes informational responses from a connection, because undici closes the connection at a `100 Continue`. Clients
+ * must accept these responses (RFC 9110, 15.2).
+ *
+ * A connection has one request at a time, so the head of the response is the first data after each write.
  */
 export function passOverInformational(socket: Socket): void {
   const { read, write } = socket;

@@ -13,7 +13,7 @@ export class DnsError extends Error {
   }
 }
 
-/** For each name server. Both together take less time than a delivery may take. */
+/** The timeout of a query to a name server. All tries together take less time than a delivery may take. */
 const queryTimeoutMs = 2_500;
 const queryTries = 2;
 
@@ -43,15 +43,15 @@ const sentences: Record<string, string> = {
 };
 
 /**
- * Asks the hosts file, then the name servers. `dns.lookup` has a pool of four threads, so that four names with a hanging
- * server would stop all deliveries.
- * @param servers the system's by default
+ * Asks the hosts file, then the name servers. `dns.lookup` has only 4 threads, so 4 names whose name server hangs would
+ * stop all deliveries.
+ * @param servers the name servers; by default those of the system
  */
 export function createResolver({ servers }: { servers?: readonly string[] } = {}): Resolve {
   return async (hostname) => {
     const listed = await fromHostsFile(hostname);
     if (listed.length > 0) return listed;
-    // A resolver reads the system's name servers only when it is made, so each question has its own.
+    // A resolver reads the system's name servers only when it is created, so each lookup creates a resolver.
     const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries, maxTimeout: queryTimeoutMs });
     if (servers !== undefined) resolver.setServers(servers);
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);

@@ -17,11 +17,14 @@ import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from '../retry.ts';
 
-// Loaded with the first agent, because most commands send nothing.
+// undici is loaded with the first agent, because most commands send nothing.
 const require = createRequire(import.meta.url);
 const undici = () => require('undici') as typeof import('undici');
 
-/** `secret_unreadable`: nothing was sent. `aborted`: the worker is stopping, which says nothing about the endpoint. */
+/**
+ * `secret_unreadable`: nothing was sent. `aborted`: the worker was stopping, so the attempt says nothing about the
+ * endpoint.
+ */
 type SendOutcome =
   | 'succeeded'
   | 'http_error'
@@ -39,11 +42,11 @@ export type Attempt = {
   outcome: SendOutcome;
   /** Null if no status line arrived. */
   status_code: number | null;
-  /** From the call to its end, in whole milliseconds. */
+  /** The time from the call to its end, in whole milliseconds. */
   duration_ms: number;
   /** A sentence for the endpoint's owner, without text of the response, address or URL; null after a success. */
   error: string | null;
-  /** From a 429 or 503. */
+  /** The wait that a 429 or 503 asks for. */
   retry_after_ms: number | null;
 };
 
@@ -61,15 +64,17 @@ export type Sender = {
 
 class AddressRefusedError extends Error {}
 
-/** A connection keeps the checked address. After this time a new connection asks the name server again. */
+/**
+ * A connection keeps the IP address that was checked. After this time, a new connection resolves the host name again.
+ */
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
 const maxUrls = 10_000;
 
 /**
- * The lookup of every new connection. One refused address refuses the name. The socket gets exactly the checked addresses,
- * so that a second answer cannot differ (DNS rebinding).
+ * Resolves the host name of each new connection, and refuses the name if one of its addresses is refused. The socket
+ * gets exactly the checked addresses, so that a second DNS response cannot differ (DNS rebinding).
  */
 function checkedLookup(resolve: Resolve, networks: readonly Network[]): LookupFunction {
   const checked = async (hostname: string): Promise<string[]> => {
@@ -122,7 +127,7 @@ type Terms = {
   ended(exchange: Exchange): void;
 };
 
-/** One attempt. It collects the reports of undici and settles once. */
+/** One attempt, which receives undici's callbacks and settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly done: Promise<Attempt>;
   readonly #terms: Terms;
@@ -157,7 +162,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends the attempt and its connection, because a response may still arrive. */
+  /** Ends the attempt and closes its connection, because a response may still arrive. */
   cut(outcome: SendOutcome, error: string): void {
     this.end(outcome, error);
     this.#controller?.abort(new Error(outcome));
@@ -174,7 +179,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // An attempt that ended while its connection was being made must not be sent.
+    // If the attempt ended while its connection was being made, the request must not be sent.
     if (this.#isSettled) controller.abort(new Error('ended'));
   }
 
@@ -215,7 +220,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** An agent that connects to checked addresses only. @param timeoutMs for making a connection */
+/** An agent that connects to checked addresses only. @param timeoutMs the time limit for making a connection */
 export function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
   const { Agent, buildConnector } = undici();
   const connect = buildConnector({
@@ -228,12 +233,12 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
     minVersion: 'TLSv1.2',
   });
   return new Agent({
-    // With HTTP/2, several deliveries would share a connection, and one that is cut would cut the others.
+    // With HTTP/2, several deliveries would share a connection, so cutting one delivery would cut the others.
     allowH2: false,
     clientTtl: connectionLifetimeMs,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: maxIdleConnectionMs,
-    // createSender() limits the time of the full attempt. The limits of undici are coarser and cover parts.
+    // createSender() limits the time of the full attempt. undici's limits are coarser and apply to parts of an attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) =>
@@ -244,7 +249,9 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
   });
 }
 
-/** Checks a URL and caches the verdict, which depends on the URL alone. Addresses are checked at each connection. */
+/**
+ * Checks a URL and caches the verdict, which depends on the URL alone. IP addresses are checked for each connection.
+ */
 function createUrlCheck(allowNetworks: readonly Network[]): (url: string) => UrlVerdict {
   const verdicts = new LRUCache<string, UrlVerdict>({ max: maxUrls });
   return (url) => {
@@ -255,7 +262,7 @@ function createUrlCheck(allowNetworks: readonly Network[]): (url: string) => Url
 }
 
 /**
- * The sender of webhook deliveries. It sends by `https` to checked and pinned addresses, follows no redirects, and limits
+ * Sends webhook deliveries by `https` to checked and pinned addresses, without following redirects and with limits of
  * time and size. Certificates are checked against the system's roots and `NODE_EXTRA_CA_CERTS`.
  */
 export function createSender({
@@ -276,7 +283,7 @@ export function createSender({
   const underWay = new Set<Exchange>();
   const signals = new WeakSet<AbortSignal>();
 
-  /** A worker's attempts share their signal, so one listener is enough. */
+  /** All attempts of a worker share a signal, so one listener is enough. */
   function listenTo(signal: AbortSignal): void {
     if (signals.has(signal)) return;
     signals.add(signal);
@@ -305,7 +312,7 @@ export function createSender({
     },
     async close() {
       await Promise.all([...underWay].map((one) => one.done));
-      // close() of undici would wait for connections that are still being made for attempts that were broken off.
+      // undici's close() would wait for connections that are still being made for attempts that were broken off.
       await agent.destroy();
     },
   };

@@ -7,7 +7,7 @@ export const legacyHeader = 'X-Svc-Signature';
 export const signatureHeader = 'X-Svc-Signature-256';
 export const deliveryIdHeader = 'X-Svc-Delivery-Id';
 
-/** A signature's time may differ from the receiver's clock by this many seconds. */
+/** The time in a signature may differ from the receiver's clock by this many seconds. */
 export const toleranceSeconds = 300;
 
 type Signed = { secrets: readonly string[]; body: Uint8Array | string; nowMs: number };
@@ -24,9 +24,9 @@ function mac(secret: string, ...parts: (string | Uint8Array)[]): string {
 }
 
 /**
- * Both signature headers of one attempt. Each attempt has its own time, so that a late retry is inside the receiver's
- * tolerance.
- * @param secrets the newest first: all sign in `X-Svc-Signature-256`, and the newest in the legacy header
+ * Both signature headers of one attempt. Each attempt is signed with its own time, so that a late retry is within the
+ * receiver's tolerance.
+ * @param secrets the newest first: all sign in `X-Svc-Signature-256`, and only the newest signs in the legacy header
  */
 export function sign({ secrets, body, nowMs }: Signed) {
   const [newest] = secrets;
@@ -46,20 +46,23 @@ export function deliveryHeaders({ deliveryId, ...signed }: Signed & { deliveryId
   };
 }
 
-/** The text that is stored for a request: URL and signatures. The body is in the event, and all else is constant. */
+/**
+ * The text that is stored for a request: its URL and signatures. The event contains the body, and all other parts are
+ * constant.
+ */
 export function sentText(url: string, headers: Record<string, string>): string {
   return [url, headers[signatureHeader], headers[legacyHeader]].join('\n');
 }
 
 /**
  * The URL and head of the request of an attempt.
- * @param sent from `sentText`; null when nothing was sent
+ * @param sent the text from `sentText`; null when nothing was sent
  */
 export function sentRequest(sent: string | null, deliveryId: string, payload: string) {
   if (sent === null) return null;
   const [url = '', signature = '', legacy = ''] = sent.split('\n');
   const { host, pathname, search } = new URL(url);
-  // The signatures of these headers are replaced: only names and order count.
+  // The signatures are replaced below: only the names and order of these headers are used.
   const unsigned = deliveryHeaders({ deliveryId, secrets: [''], body: '', nowMs: 0 });
   const headers = { ...unsigned, [signatureHeader]: signature, [legacyHeader]: legacy };
   const lines = [
