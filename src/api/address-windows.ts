@@ -61,7 +61,7 @@ export type Refused = {
 
 /**
  * Counts calls without valid credentials by IP address, in this process only. The limit slows the guessing of
- * credentials, and limits the audit rows that refused calls can cause.
+ * credentials and the growth of the audit log.
  */
 export class RefusedCallers {
   #windows: AddressWindows;

@@ -24,8 +24,8 @@ export type Admission = Caller & {
 };
 
 /**
- * If the rate limit is higher, times are stored in steps of 1 second, because a key's row must fit into a database
- * page.
+ * If the rate limit exceeds this number, times are stored in steps of 1 second, so that a key's row fits into a
+ * database page.
  */
 const exactUpTo = 400;
 const coarseMs = 1000;
@@ -57,7 +57,7 @@ function countedBy(calls: string, nowMs: string, limit: string, stepMs: string):
 
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
-/** For a batch in which all calls have one key and one IP address, as in most batches. */
+/** Admits a batch in which all calls have one key and one IP address, as in most batches. */
 const admitOne = `
   admitted as (
     update rate_window w set ${countedBy('$3::int8', '$6', '$7', '$8')}
@@ -67,8 +67,8 @@ const admitOne = `
               f.position, f.state, f.restored_at, ${result})`;
 
 /**
- * For a batch with several keys or IP addresses; a key's calls from all addresses are counted together. Rows are locked
- * in the order of their keys, so that two processes cannot deadlock.
+ * Admits a batch with several keys or IP addresses; a key's calls from all addresses are counted together. Rows are
+ * locked in the order of their keys, so that two processes cannot deadlock.
  */
 const admitMany = `
   asked as materialized (

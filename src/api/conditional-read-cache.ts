@@ -67,8 +67,8 @@ function hashOf(secret: string, socket: Socket): string {
 export type Admitting = {
   admit: Admit;
   /**
-   * The admission of each request that `answerRepeatedReads` passes on to its route, so that no request is counted
-   * twice.
+   * The admission of each request that `answerRepeatedReads` passes on, so that the route does not count the request
+   * again.
    */
   admissions: WeakMap<IncomingMessage, Promise<Admission | null>>;
   cache: ConditionalReadCache;

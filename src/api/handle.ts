@@ -143,8 +143,8 @@ async function run(
 }
 
 /**
- * Commits a change, its response under the Idempotency-Key and its audit row in one transaction. After a failure
- * nothing is stored, so the client can repeat the call.
+ * Commits a change, its response under the Idempotency-Key and its audit row in one transaction. If one of them fails,
+ * nothing is changed, so the client can repeat the call.
  */
 function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim: Claim | null): Call['change'] {
   const { organisationId, keyId } = request.caller!;

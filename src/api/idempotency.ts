@@ -104,7 +104,7 @@ async function firstReply(app: App, organisationId: number, keyHash: Buffer, req
   ]);
   if (row === undefined) throw stillRunning();
   const { status, reply } = row;
-  // An erasure has removed the stored response.
+  // An erasure has removed the stored response and the request's hash, so the hash is not compared.
   if (status !== null && reply === null) throw unreadable();
   if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
   if (status === null) throw stillRunning();

@@ -161,7 +161,7 @@ async function* lines(
 
 type Payload = { group_ids?: string[]; added?: string[]; removed?: string[]; data?: { assessment_id: string } };
 
-/** The body of an event for this listener; null if the event is not for it. */
+/** The body of an event as this listener receives it; null: the listener does not receive the event. */
 async function bodyFor(
   app: App,
   { organisationId, keyScope }: Caller,

@@ -39,7 +39,7 @@ import { noRoute, plainTarget, hostFault } from './target.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Admission | null;
-    /** The count for the caller's IP address, if the call has no valid credentials. */
+    /** The count of refused calls from the caller's IP address; null: the call has valid credentials. */
     refused: Refused | null;
     /** Method and route, for the audit log and the request's log line. */
     action: string;
@@ -52,7 +52,7 @@ declare module 'fastify' {
     /** Whether the database failed during this call. The response then waits only a limited time for its audit row. */
     unavailable: boolean;
     startedMs: number;
-    /** Null without tracing. */
+    /** Null if tracing is off. */
     span: RequestSpan | null;
   }
   interface FastifyContextConfig {
@@ -155,7 +155,8 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     return withinRequest(request.span, () => done(refusal));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    // If responses closed connections earlier, clients would reconnect to a listener that may reset new connections.
+    // Connections close only after the listener. Otherwise clients would reconnect to a listener that may reset new
+    // connections.
     if (connections().ending) reply.header('connection', 'close');
     // If Fastify closed the connection on a refused body, a client that is still sending would never read the response.
     else if (reply.hasHeader('connection')) reply.removeHeader('connection');

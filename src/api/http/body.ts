@@ -6,8 +6,7 @@ import { schemas } from '../../platform/validation/type.ts';
 
 /**
  * Reads a JSON object from a request body.
- * @throws ApiError invalid_json for a syntax error or for a repeated name in an object; invalid_body if the value is no
- * object
+ * @throws ApiError invalid_json for a syntax error or a repeated name in an object; invalid_body for another JSON value
  */
 export function readJsonObject(text: string): Record<string, unknown> {
   let value: unknown;
@@ -36,8 +35,6 @@ function matches(schema: Type.TSchema, value: unknown): boolean {
 /**
  * Reads a body by its schema. Repeated members of a list are removed before the list's length is checked.
  * @throws ApiError for the first fault: invalid_<field> in the schema's order, then unknown_field, then invalid_body
- * for too few
- * fields
  */
 export function readBody<T extends Type.TObject>(
   schema: T,

@@ -22,7 +22,7 @@ const preferred = Object.keys(codings) as Coding[];
 /**
  * Chooses a coding by Accept-Encoding. `*` selects no coding, because a client that names no coding may support none of
  * ours.
- * @returns the coding with the highest weight (RFC 9110, 12.5.3); if weights are equal, the first in `codings`; null:
+ * @returns the coding with the highest weight (RFC 9110, 12.5.3), or the first in `codings` of equal weights; null:
  * none
  */
 export function chooseCoding(header: string | undefined): Coding | null {

@@ -9,7 +9,7 @@ const idleGraceMs = 1000;
 /** When the service stops, the listener closes after at most this time, even if requests keep arriving. */
 const calmMs = 500;
 
-/** A turn of the event loop without work takes less than this. */
+/** If a turn of the event loop takes less than this, the turn had no work. */
 const idleTurnMs = 0.1;
 
 /** A refused connection is still read for this long, so that the client can read the refusal (RFC 9112, 9.6). */
@@ -99,7 +99,7 @@ export class Connections {
       socket.destroy();
       return;
     }
-    // Without this timer, a client that never closes its side would keep the connection open for ever.
+    // Without the timer, a client that never closes its side would keep the connection open for ever.
     const linger = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(linger));
     socket.end(this.#refusal(code));

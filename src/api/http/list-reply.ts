@@ -23,7 +23,7 @@ export const PaginationSchema = Type.Object(
 /** The position of an entry in its list: the value by which the list is sorted, and the ID. */
 type Position = { value: number; id: string };
 
-/** One entry of a list, ready to send. */
+/** The JSON text and the position of an entry in a list. */
 export type Entry = { json: string } & Position;
 
 /** Headers of every response with an organisation's data. */
@@ -49,8 +49,8 @@ function etagOf({ app, caller, path, query, responseVersion }: Call, keyScope: s
 }
 
 /**
- * Binds a cursor to the organisation, path, query and key scope. A request that differs in one of these refuses the
- * cursor.
+ * Binds a cursor to its organisation, path, query and key scope. The service refuses the cursor in a request with
+ * others.
  */
 function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
   const text = keyScopeText(keyScope);
@@ -60,8 +60,7 @@ function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical
 /**
  * Answers a list with 304, or with a page and its cursor. The feed's state is read before the page, so every change
  * that the page lacks has a position after X-Sync-Through.
- * @param fetch returns at most `limit` entries, 1 more than the page size; `passed`: the position at which it stopped
- * early
+ * @param fetch returns at most `limit` entries, 1 more than the page size; `passed`: the position of an early stop
  * @param learnerId finds the learner's ID, which the audit log contains instead of learner_ref
  */
 export async function listReply(

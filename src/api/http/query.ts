@@ -4,7 +4,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
-/** A parsed value, and its one canonical spelling. */
+/** A parsed value and its one canonical spelling, which is the same for all spellings of the value. */
 type Parsed<T> = { value: T; canonical: string };
 
 export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
@@ -252,8 +252,8 @@ export function instant(name: ParameterName, description: string, bound: 'lower'
 }
 
 /**
- * The instant in UTC. If UTC text would be read as another instant (outside RFC 3339's years or after 2255), the text
- * stays.
+ * The text of an instant in UTC. The text stays as sent if UTC text would be read as another instant (outside RFC
+ * 3339's years or after 2255).
  */
 function canonicalInstant(us: number, text: string): string {
   const utc = formatPosition(us);

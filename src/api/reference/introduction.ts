@@ -1,4 +1,4 @@
-/** The beginning of the reference and of the OpenAPI document. */
+/** The introduction to the API reference and to the OpenAPI document. */
 export const introduction = (
   rateLimit: number,
 ) => `Results of digital, English and maths skills assessments, read by incremental polling.

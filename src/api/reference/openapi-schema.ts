@@ -39,7 +39,7 @@ export class Components {
   }
 }
 
-/** Turns `anyOf: [X, null]` into one schema with two types, if X is plain. */
+/** Turns `anyOf: [X, null]` into one schema with two types, if X has one type, no $id and no constant. */
 function nullable(schema: Schema): Schema {
   const { anyOf, ...rest } = schema as { anyOf?: Schema[] };
   if (anyOf?.length !== 2 || anyOf[1]!.type !== 'null') return schema;

@@ -159,7 +159,7 @@ export async function readReads(
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId, stood]));
 }
 
-// 304s are left out, because the first poll after a change never gets a 304.
+// Polls that got a 304 are left out, because the first poll after a change never gets a 304.
 const polls = (order: 'asc' | 'desc', limit: number) =>
   statement(`trace.polls_${order}`)`
   select a.* from unnest($2::text[]) as k(key_id)

@@ -188,7 +188,7 @@ function endOf({ key: { revoked_at: revoked, expires_at: expires }, nowMs }: Key
   return { reason: 'key_expired' as const, says: `at its end at ${time(expires)}`, at: expires };
 }
 
-/** Whether a poll before the last change fetched all results from the result's first position on. */
+/** Whether a poll before the last change fetched all results from this result's first position on. */
 function coveredAll(poll: Poll, result: TracedResult): boolean {
   const walk = walkOf(poll);
   if (walk === null || !walk.byPosition || poll.status !== 200 || walk.cursor !== null || walk.more) return false;

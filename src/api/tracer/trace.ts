@@ -92,7 +92,7 @@ function verdictOf(
   const got = keys.filter(isGot).sort((a, b) => a.at!.getTime() - b.at!.getTime());
   if (result.deleted) return withdrawn(result, got, worst);
   const delivered = endpoints.find(({ reason }) => reason === 'delivered');
-  // A result that only an ended key has fetched may be missing on the platform now.
+  // If only ended keys have fetched a result, the platform may not have the result now.
   const working = got.find(({ hasEnded }) => !hasEnded);
   const first = working ?? got[0];
   if (first !== undefined || delivered !== undefined) {

@@ -18,7 +18,8 @@ export const actable = [
 ] as const;
 
 /**
- * Reasons why a key or an endpoint cannot receive a result. They are the verdict only if no other key or endpoint can.
+ * Reasons why a key or an endpoint cannot receive a result. Such a reason is the verdict only if no other key or
+ * endpoint can receive the result.
  */
 export const outOfReach = [
   'key_expired',

@@ -23,7 +23,7 @@ function makeSecret(random: Random, kind: 'live' | 'test'): string {
   return text + base62(hash('sha256', text, 'buffer').subarray(0, 5), 6);
 }
 
-/** SHA-256 is enough for a secret with 256 random bits. */
+/** SHA-256 is enough, because a secret with 256 random bits cannot be guessed. */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /**
@@ -111,7 +111,7 @@ export async function isSuspended(
   return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 
-/** Whether a key is still valid. Long responses and delayed changes ask again. */
+/** Whether a key is still valid. Long responses and delayed changes check this again. */
 export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<boolean> {
   return (await tx.query(good, [organisationId, keyId, new Date(nowMs)])).length > 0;
 }

@@ -17,7 +17,7 @@ import { deliveryHeaders, sentText } from './http/signing.ts';
 
 type SignedAttempt = Attempt & { sent: string | null };
 
-/** Signs and makes one attempt. Like the sender, it never throws. */
+/** Signs and makes one attempt. A failure is part of the result and is never thrown. */
 async function attemptDelivery(
   app: App,
   sender: Sender,
@@ -118,7 +118,7 @@ export function createSemaphore(size: () => number): () => Promise<() => void> {
 const slowAfterMs = 50;
 /** A worker gives an endpoint back after this time, even if the queue is not empty, so that new workers get a share. */
 const maxHoldMs = 30_000;
-/** If a permit takes longer to get, the worker asks again whether the delivery is still wanted. */
+/** If getting a permit takes longer than this, the worker asks again whether the delivery is still wanted. */
 const askAgainAfterMs = 100;
 
 const dropped: Ended = { result: 'dropped', recorded: Promise.resolve() };
@@ -146,7 +146,7 @@ export function createAttempts(
   return async function attempt(queue, delivery) {
     let release = () => {};
     try {
-      // 1. Ask whether the delivery is still wanted, before it takes a permit that others could use.
+      // 1. Ask whether the delivery is still wanted, so that an unwanted delivery takes no permit.
       const { delivery_id: deliveryId, attempts } = delivery;
       const read = { organisationId: queue.endpoint.organisation_id, deliveryId, attempts };
       const askedMs = app.clock.monotonicMs();

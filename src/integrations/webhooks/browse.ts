@@ -167,7 +167,7 @@ export async function listDeliveries(
       error,
     })),
     next_attempt_at: one.next_attempt_at?.toISOString() ?? null,
-    // An event can be emptied whatever the status of its delivery is.
+    // The reason belongs to the event, so it is set whatever the delivery's status is.
     cancelled_because: one.emptied === null ? null : emptiedWords[one.emptied],
   }));
 }
@@ -183,7 +183,7 @@ const hours = statement('delivery.hours')`
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3 and t.at >= $4
    group by 1 order by 1 desc`;
 
-/** The hours with attempts among the last `count` hours. Only deliveries of the last 3 days are read. */
+/** Summarises the attempts in each of the last `count` hours. Only deliveries of the last 3 days are read. */
 export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowMs: number, count: number) {
   const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
   return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(count)]);

@@ -130,8 +130,8 @@ export class LeaseManager {
   }
 
   /**
-   * After the database was unavailable, takes over no leases for the length of a lease. Their workers may still be
-   * running, with outcomes that are not recorded yet.
+   * After the database was unavailable, expired leases are not taken over for the length of a lease. The workers that
+   * held them may still be running, with outcomes to record.
    */
   databaseWasAway(): void {
     this.#takesOverFromMs = this.#options.clock.monotonicMs() + this.#options.leaseMs;

@@ -145,7 +145,7 @@ async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
 const maxBatch = 500;
 const retryMs = 250;
 /**
- * Outcomes are kept for this time. PostgreSQL writes a commit to disk within 3 times `wal_writer_delay`, by default 0.6
+ * Outcomes are kept for this time. PostgreSQL writes a commit to disk within 3 times `wal_writer_delay`: by default 0.6
  * s.
  */
 const forgetMs = 5_000;

@@ -20,7 +20,7 @@ export type DueDelivery = {
 type Position = { at: Date; deliveryId: string };
 const start: Position = { at: new Date(0), deliveryId: nilUuid };
 
-// The position lets a page skip the index entries of finished deliveries.
+// The position lets each page skip the index entries of finished deliveries.
 const due = statement('queue.due')`
   select d.delivery_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
     from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id

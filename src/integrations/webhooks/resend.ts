@@ -9,7 +9,7 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
  * Sends deliveries again: one delivery, all of a time range, or many in the background. Each function locks the events
- * first, and its next statement checks whether they were emptied (cancelEvents says why).
+ * first, and its next statement checks whether the events were emptied (cancelEvents says why).
  */
 
 // The retry schedule begins again. A delivery with an attempt under way is sent again only if that attempt fails.

@@ -9,7 +9,7 @@ import { resends } from './resend.ts';
 export const keepMs = 30 * 24 * 3600_000;
 
 /**
- * Partitions by month for events, their deliveries and attempts. The IDs of all three contain the day of the event
+ * Events, deliveries and attempts are partitioned by month. The IDs of all three contain the day of the event
  * (docs/decisions/0007-lease-endpoint-queues.md).
  */
 const ofEvents: ByMonths = {
@@ -32,7 +32,7 @@ const awaitedIn = (part: string) =>
 const isAwaited = async (tx: Tx, part: string, since: Date): Promise<boolean> =>
   (await tx.query<{ so: boolean }>(awaitedIn(part), [since]))[0]!.so;
 
-/** Drops months that ended before the retention time, unless one of their deliveries still waits. */
+/** Drops months that ended before the retention time, unless a delivery of the month still waits. */
 export async function dropEventMonths(app: App): Promise<void> {
   const since = new Date(app.clock.nowMs() - keepMs);
   for (const { name } of await monthsBefore(app.db, ofEvents, since)) {

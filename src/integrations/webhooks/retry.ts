@@ -7,7 +7,7 @@ type Failure = { attempt: number; schedule: readonly number[]; random: Random; r
 
 /**
  * The wait in milliseconds after a failed attempt, or 'dead' after the last attempt. A `Retry-After` never shortens the
- * wait, and its jitter only lengthens the wait.
+ * wait, and jitter then only lengthens it.
  * @param attempt counted from 1
  */
 export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: Failure): number | 'dead' {
@@ -38,7 +38,10 @@ export const maxRetryAfterMs = 24 * 3600_000;
 const httpDate =
   /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})$/;
 
-/** The three forms of an HTTP-date (RFC 9110, 5.6.7) in milliseconds since 1970; NaN if it is none of them. */
+/**
+ * Reads the three forms of an HTTP-date (RFC 9110, 5.6.7) as milliseconds since 1970; NaN: the text has none of the
+ * forms.
+ */
 function parseHttpDate(text: string, nowMs: number): number {
   // A year with 2 digits is the latest such year that is at most 50 years ahead.
   const full = text.replace(

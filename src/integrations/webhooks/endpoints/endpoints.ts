@@ -81,8 +81,8 @@ async function refuseUnknownGroups(work: UnitOfWork, organisationId: number, gro
 }
 
 /**
- * POST /webhooks. The feed's lock keeps two registrations from exceeding the limit together, and a registration from
- * coming between an event and its deliveries.
+ * Registers an endpoint. Without the feed's lock, two registrations could exceed the limit together, or one could come
+ * between an event and its deliveries.
  * @throws ApiError unknown_group, webhook_limit_exceeded
  */
 export async function registerEndpoint(
@@ -110,8 +110,8 @@ async function change(work: UnitOfWork, sql: typeof edit, values: [organisationI
 }
 
 /**
- * Changes the URL and the events of an endpoint. Waiting deliveries go to the new URL, and its failures are counted
- * from zero.
+ * Changes the URL and the events of an endpoint. Waiting deliveries go to the new URL, whose failures are counted from
+ * zero.
  *
  * The feed's lock keeps the change from coming between an event and its deliveries.
  * @returns undefined when the organisation has no such endpoint
@@ -223,7 +223,7 @@ export async function countUndelivered(
   return new Map(rows.map((row) => [row.endpoint_id, row]));
 }
 
-// Deliveries to an earlier URL say nothing about the present one.
+// Deliveries to an earlier URL are ignored, because they say nothing about the present URL.
 const delivered = statement('webhook.delivered')`
   select w.endpoint_id, max(d.finished_at) as at
     from webhook_endpoint w

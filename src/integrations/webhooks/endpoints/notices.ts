@@ -39,7 +39,7 @@ export const latestNotices = (tx: Tx, organisationId: number, since: Date, max: 
 
 export const pruneNotices = (tx: Tx, before: Date) => tx.query(prune, [before]);
 
-/** Older notices are not sent, because a mail server may have been set only now. */
+/** Notices older than this are not emailed, because a mail server may be set long after a notice. */
 const newsMs = 24 * 3600_000;
 
 /** Writes an email about each new notice to the people who look after the organisation's integration. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** undici's parser refuses a longer head. */
 const maxHead = 16 * 1024;
 const shortestStatus = 'HTTP/1.1 100'.length;
-/** The position of the first digit of the status, and the value of that digit in an informational response. */
+/** The index of the first digit of the status. In an informational status, this digit is 1. */
 const classAt = 'HTTP/1.1 '.length;
 const informational = '1'.charCodeAt(0);
 const empty = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 
-/** Resolves to all IPv4 and IPv6 addresses of a host name. Rejects with DnsError if it has none. */
+/** Resolves to all IPv4 and IPv6 addresses of a host name. Rejects with DnsError if the name has no address. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
 export class DnsError extends Error {
