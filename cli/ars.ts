@@ -2,15 +2,20 @@
 import { systemClock } from '../src/platform/time/clock.ts';
 import { runProgram } from './kit/run.ts';
 
-/** A second signal within this time is the same Ctrl+C: npm repeats the terminal's signal to its script. */
+/**
+ * A second signal within this time counts as the same Ctrl+C, because npm repeats the terminal's signal to its script.
+ */
 const samePressMs = 1000;
 
 const parentCheckMs = 500;
 
-/** After a stop, a connection may still wait for a lock of another process. The process ends after this time. */
+/** A stopped process ends after this time, even if a connection still waits for a lock of another process. */
 const endMs = 1000;
 
-/** Aborted by SIGINT, SIGTERM, or the end of npm if npm started the command. A second Ctrl+C ends the process. */
+/**
+ * The signal aborts on SIGINT or SIGTERM, or when npm started the command and has ended. A second Ctrl+C ends the
+ * process.
+ */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstMs: number | null = null;
@@ -23,7 +28,7 @@ function stopSignal(): AbortSignal {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   if (process.env.npm_lifecycle_event !== undefined) {
-    // If npm is killed, its script receives no signal.
+    // If npm is killed, its script receives no signal, so the script checks its parent.
     const parent = process.ppid;
     setInterval(() => {
       if (process.ppid !== parent) stopping.abort();
@@ -32,7 +37,7 @@ function stopSignal(): AbortSignal {
   return stopping.signal;
 }
 
-// The reader of the output may end first. The command still closes what it has opened.
+// If the program that reads the output ends first, this command still closes what it has opened.
 let unwritable = false;
 process.stdout.on('error', () => {
   unwritable = true;

@@ -2,12 +2,12 @@ import { apiAddress } from '../../client/src/client.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Access to a service by its API. */
+/** The URL of a service, and an access key for its API. */
 export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * The service of `--api`. The secret is read from the environment, because other users can read command lines and shells
- * keep them.
+ * Reads the URL and access key for `--api`. The secret comes from the environment, because other users can read command
+ * lines and shells store them.
  * @throws Misuse
  */
 export function accessOf(options: { api: string; accessKeyId?: string | undefined }): Access {

@@ -6,19 +6,19 @@ type Raw = string | boolean | (string | boolean)[] | undefined;
 export type Call<V = Record<string, Raw>> = {
   options: V;
   positionals: string[];
-  /** With `--json`, standard output contains nothing else. */
+  /** Whether `--json` is set. Standard output then contains no other text. */
   json: boolean;
   /** Prints a line to standard error if it is a terminal. */
   progress(line: string): void;
-  /** Prints a line to standard error, terminal or not. For the few steps that take seconds. */
+  /** Prints a line to standard error, even if it is no terminal. For the few steps that take seconds. */
   step(line: string): void;
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal;
 };
 
 /**
- * `--json` prints `json` as the last line of standard output; undefined if the command has written all of its output.
- * `text` is for people.
+ * `json`: the value that `--json` prints as the last line of standard output; undefined if the command has written all
+ * of its output. `text`: the output for people.
  */
 export type Output = { json: unknown; text: string; exitCode?: number };
 
@@ -30,15 +30,15 @@ export type Command = {
   /** The usage line after the name, such as `--organisation ID FILE|-`. */
   usage: string;
   options: ParseArgsOptionsConfig;
-  /** Options whose text can be left out: `--chaos` is `--chaos=`. */
+  /** Options whose value can be left out: `--chaos` means `--chaos=`. */
   bare: readonly string[];
-  /** Minimum and maximum. */
+  /** The minimum and maximum number of positionals. */
   positionals: [number, number];
   run(call: Call): Promise<Output>;
 };
 
 export type Option<T> = {
-  /** The word for the value in the usage line; a switch has none. */
+  /** The word for the value in the usage line; absent for a switch. */
   value?: string;
   isRequired?: boolean;
   isMany?: boolean;
@@ -54,9 +54,12 @@ export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<in
 export type Declaration<O extends Options, C = Call<Values<O>>> = {
   name: string;
   summary: string;
-  /** Positionals as in the usage line, such as `[ID] FILE|-`, with an option that can replace one. */
+  /**
+   * The positionals in the usage line, such as `[ID] FILE|-`. An option that can replace a positional is included:
+   * `FILE|-|--all`.
+   */
   takes?: string;
-  /** `dryRun` is `--dry-run`. */
+  /** Keys are in camel case: `dryRun` declares `--dry-run`. */
   options?: O;
   run(call: C): Promise<Output>;
 };
@@ -75,7 +78,7 @@ function countOf(takes: string): [number, number] {
   return takes === '' ? [0, 0] : [needed.length, takes.includes('…') ? Infinity : words.length];
 }
 
-/** The command of a declaration. It reads its options before it runs. */
+/** Makes a command from its declaration. The command reads its options before `run` is called. */
 export function command<O extends Options>(declaration: Declaration<O>): Command {
   const { name, summary, takes = '', run } = declaration;
   const options = Object.entries(declaration.options ?? {}).map(([key, option]) => ({
@@ -104,8 +107,11 @@ export function command<O extends Options>(declaration: Declaration<O>): Command
   };
 }
 
-/** Wrong words on the command line: one sentence, exit code 2. */
+/** The command line is wrong. The program prints the message, one sentence, and its exit code is 2. */
 export class Misuse extends Error {}
 
-/** A failure that the person at the keyboard can act on: one sentence, exit code 1. */
+/**
+ * The command failed for a reason that the user can act on. The program prints the message, one sentence, and its exit
+ * code is 1.
+ */
 export class Failure extends Error {}

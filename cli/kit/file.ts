@@ -6,7 +6,7 @@ import { limits } from '../../src/platform/config/limits.ts';
 import { Failure } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Files that a command reads; `-` is standard input. */
+/** Reads files that the command line names; `-` is standard input. */
 
 function unreadable(file: string, error: unknown): Failure {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
@@ -31,14 +31,14 @@ export async function readWholeFile(file: string, maxBytes = limits.wholeFileByt
   return Buffer.concat(parts);
 }
 
-/** @throws Failure for another encoding, which would replace accents and pound signs */
+/** @throws Failure if the file is not in UTF-8, because its accents and pound signs would be replaced */
 export async function readTextFile(file: string): Promise<string> {
   const bytes = await readWholeFile(file);
   if (!isUtf8(bytes)) throw new Failure(`${file} is not text in UTF-8: save it as “CSV UTF-8”, or convert it.`);
   return bytes.toString().replace(/^\uFEFF/, '');
 }
 
-/** @throws Failure */
+/** @throws Failure if the file can't be read or is not JSON */
 export async function readJsonFile(file: string): Promise<unknown> {
   try {
     return parseJson(await readTextFile(file));

@@ -9,26 +9,29 @@ import { systemRandom } from '../../src/platform/crypto/random.ts';
 import { Failure } from './command.ts';
 import { terminal, writeOut } from './terminal.ts';
 
-/** Whether the owner or the group loses rights through a new owner or group. The owner counts as a member of the group. */
+/**
+ * Whether the previous owner or group loses access, because the file has a new owner or group. The owner counts as a
+ * member of the group.
+ */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
   const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
   const remaining = sameGroup ? group : others;
   return (!sameOwner && (owner & ~remaining) !== 0) || (!sameGroup && (group & ~others) !== 0);
 }
 
-/** A rename can't replace a mount point, nor reach another file system. */
+/** Errors of a rename onto a mount point or to another file system. The content is then copied instead. */
 const notRenamed = new Set(['EBUSY', 'EXDEV']);
 
 /**
  * Replaces a file with a new one, and gives the new file the same owner, group and rights.
- * @throws Failure if an owner or group would lose access: nothing is changed
+ * @throws Failure if an owner or group would lose access; nothing is changed then
  */
 export async function takePlace(beside: string, file: string): Promise<void> {
   const target = await realpath(file).catch(() => file);
   const replaced = await stat(target).catch(() => null);
   if (replaced !== null) {
     const { mode, uid, gid } = replaced;
-    // Only root can change the owner. Members of the group can set the group.
+    // Only root can change the owner. For other users, the second attempt changes only the group.
     await chown(beside, uid, gid).catch(() => chown(beside, -1, gid).catch(() => {}));
     const now = await stat(beside);
     if (locksOut(mode, now.uid === uid, now.gid === gid))
@@ -46,7 +49,7 @@ export async function takePlace(beside: string, file: string): Promise<void> {
   }
 }
 
-/** Removes parts that killed commands have left, because a part may contain a learner who was erased since. */
+/** Removes the `.part` files of killed commands, because they may contain learners who were erased since. */
 async function removeLeftParts(target: string): Promise<void> {
   const name = basename(target);
   for (const entry of await readdir(dirname(target)).catch(() => [])) {
@@ -57,13 +60,16 @@ async function removeLeftParts(target: string): Promise<void> {
   }
 }
 
-/** A new name next to a file. Two commands that write the same file need two names. */
+/** Makes a new name next to a file, so that two commands that write the same file do not write the same part. */
 export async function besideOf(target: string): Promise<string> {
   await removeLeftParts(target);
   return `${target}.${systemRandom.bytes(6).toString('hex')}.part`;
 }
 
-/** Keeps a part that changes seldom from removal by other commands. @returns a function that stops this */
+/**
+ * Renews the time of a part that is seldom written, so that other commands do not remove it.
+ * @returns a function that stops this
+ */
 export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () => void {
   const timer = setInterval(() => {
     const now = new Date(systemClock.nowMs());
@@ -73,7 +79,7 @@ export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () =
   return () => clearInterval(timer);
 }
 
-/** Whether a file, such as /dev/stdout, is the target of standard output. */
+/** Whether standard output goes to this file, for example because the file is /dev/stdout. */
 export function isStandardOutput(file: Stats | null): boolean {
   try {
     const { dev, ino } = fstatSync(terminal().output.fd!);
@@ -95,10 +101,8 @@ async function writeToOutput(content: AsyncIterable<Uint8Array | string>): Promi
 }
 
 /**
- * Writes a new file, and then replaces the old one with it. Only the owner may read a file without a predecessor. Pipes,
- * devices and the target of standard output are written directly.
- * @returns the number of bytes
- * @throws Failure if the file can't be written
+ * Writes a new file and then replaces the old file with it. If there is no old file, only the owner may read the new
+ * file. Pipes, devices and the target of standard output are written directly.
  */
 export async function writeWhole(
   out: string,
@@ -124,7 +128,7 @@ export async function writeWhole(
   }
 }
 
-/** Call this before an act that can't be undone. @throws Failure if the file can't be written */
+/** Checks that a file can be written. Call this before an act that can't be undone. @throws Failure */
 export async function proveWritable(out: string): Promise<void> {
   const old = await stat(out).catch(() => null);
   if (old?.isDirectory() === true) throw new Failure(`cannot write ${out}: it is a folder`);

@@ -8,7 +8,7 @@ import { Misuse } from './command.ts';
 import { type Inside, missing, organisationCommand } from './open.ts';
 import { uuid } from './options.ts';
 
-/** Commands name a learner by reference, or by `--learner-id` if there is none. */
+/** A command names a learner by reference, or by `--learner-id` if the learner has no reference. */
 
 type Naming = Pick<Call<{ learnerId: string | undefined }>, 'options' | 'positionals'>;
 
@@ -24,7 +24,7 @@ function readLearner({ options: { learnerId }, positionals: [ref] }: Naming): Na
 export const maybeLearner = (call: Naming): NamedLearner | null =>
   call.positionals.length === 0 && call.options.learnerId === undefined ? null : readLearner(call);
 
-/** @throws Failure if there is no such learner, or it was erased */
+/** @throws Failure if there is no such learner, or the learner was erased */
 export async function namedLearner(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
   const learner = await findNamedLearner(app.db, organisationId, who);
   if (learner === undefined) throw missingLearner(who);

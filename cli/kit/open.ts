@@ -14,14 +14,14 @@ import { terminal } from './terminal.ts';
 /** The actor of commands in audit logs and change records. */
 export const operator = 'operator';
 
-/** @throws Failure */
+/** @throws Failure if no mail server is set */
 export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
   if (settings.mailServer === null)
     throw new Failure('no mail server is set: set ARS_SMTP_URL and ARS_MAIL_FROM, or hand the link over yourself');
 }
 
 /**
- * Opens the app for one command. A wrong data folder must be an error, so commands create no database.
+ * Opens the app for one command. By default, a command creates no database, so that a wrong data folder is an error.
  * @param options `mayBegin`: the command may create an embedded database
  */
 export async function withApp<T>(
@@ -48,14 +48,14 @@ export async function organisationOf(app: App, id: string): Promise<Organisation
   return foundById('organisation', id, (uuid) => findOrganisation(app.db, uuid), words);
 }
 
-/** A field of the result. */
+/** Names the field of a result that contains the value, such as the ID of a new object. */
 type Field<T> = { of: keyof T };
 
 const valueOf = <T, V>(value: V | Field<T>, result: T): V =>
   typeof value === 'object' && value !== null ? (result[(value as Field<T>).of] as V) : (value as V);
 
 /**
- * A change by the operator and its audit row, in one transaction.
+ * Runs a change by the operator and writes its audit row, in one transaction.
  * @param organisationId null: the change is about no organisation
  * @param resource the resource in the audit row
  */
@@ -81,7 +81,7 @@ export function act<T>(
   });
 }
 
-/** Writes into the audit log that the operator has read data. */
+/** Records in the audit log that the operator has read data. */
 export const note = (app: App, organisationId: number | null, action: string, resource: string | null): Promise<void> =>
   act(app, organisationId, action, resource, async () => {});
 
@@ -90,12 +90,12 @@ export type Inside = {
   app: App;
   organisation: Organisation;
   organisationId: number;
-  /** A change with its audit row. The name of the command is the action. */
+  /** Runs a change and writes its audit row. The command's name is the action. */
   act<T>(resource: string | null | Field<T>, inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
   note(resource: string | null): Promise<void>;
 };
 
-/** `prepare` checks and reads input before the database is opened. */
+/** `prepare` reads and checks the input before the database is opened. */
 type Within<O extends Options, P> = Omit<Declaration<O>, 'run'> & {
   prepare?(call: Call<Values<O>>): P | Promise<P>;
   run(call: Call<Values<O>> & Inside & { prepared: P }): Promise<Output>;
@@ -134,10 +134,13 @@ export async function allOf<Row>(pageFrom: (from: number, limit: number) => Prom
   }
 }
 
-/** The sentence of `missing` after the ID; `hint` begins with its own separator. */
+/**
+ * `by`: the kind of ID. `where` replaces "in this organisation". `hint`: the end of the sentence, which begins with its
+ * own separator.
+ */
 type Missing = { by?: string; where?: string; hint?: string };
 
-/** Errors repeat an ID of this form, but no name and no text of several lines. */
+/** Errors repeat only IDs of this form, because other text may be a name or have several lines. */
 const repeatable = /^[\w.:-]{1,80}$/;
 
 export function missing(what: string, id: string, { by = 'id', where, hint = '' }: Missing = {}): Failure {
@@ -157,7 +160,7 @@ export async function foundById<T>(
   return found;
 }
 
-/** Replaces a `not_found` of the service with the sentence of `missing`. @throws Failure */
+/** Makes an error handler that replaces a `not_found` of the service with the Failure of `missing`. @throws Failure */
 export function orMissing(...what: Parameters<typeof missing>): (error: unknown) => never {
   return (error) => {
     if (error instanceof ApiError && error.code === 'not_found') throw missing(...what);

@@ -5,11 +5,11 @@ import { isStorableText } from '../../src/platform/validation/personal-data.ts';
 import { isUuid } from '../../src/platform/crypto/random.ts';
 import { type Option, Misuse } from './command.ts';
 
-/** The kinds of options. The value of an absent option is undefined. */
+/** The types of options that commands declare. The value of an absent option is undefined. */
 
 export const flag: Option<boolean> = { read: (raw) => raw === true };
 
-/** @param read returns undefined for an unexpected text, or throws a RangeError with the expectation */
+/** @param read returns undefined for text that is not allowed, or throws a RangeError that says what is expected */
 export function parsed<T>(
   value: string,
   expected: string,
@@ -48,13 +48,13 @@ export function required<T>(option: Option<T>): Option<NonNullable<T>> {
   };
 }
 
-/** The value of an absent option. */
+/** Gives an absent option the value `fallback`. */
 export const or = <T, F>(option: Option<T>, fallback: F): Option<Exclude<T, undefined> | F> => ({
   ...option,
   read: (raw, name) => (raw === undefined ? fallback : (option.read(raw, name) as Exclude<T, undefined>)),
 });
 
-/** An empty text is null, which removes the stored value. */
+/** Reads empty text as null, which removes the stored value. */
 export const orEmpty = <T>(option: Option<T>): Option<T | null> => ({
   ...option,
   read: (raw, name) => (raw === '' ? null : option.read(raw, name)),
@@ -104,7 +104,7 @@ export const uuid = (value = 'ID'): Option<string | undefined> =>
 export const email = (value: string, example = 'name@example.org'): Option<string | undefined> =>
   checked(value, `an e-mail address, such as ${example}`, isEmailAddress);
 
-/** A line of text to store. */
+/** One line of text that the service stores. */
 export const line = (value: string, maxChars: number): Option<string | undefined> =>
   checked(value, `text of 1 to ${maxChars} characters on one line without a National Insurance number`, (input) =>
     isStorableText(input, maxChars),
@@ -113,7 +113,7 @@ export const line = (value: string, maxChars: number): Option<string | undefined
 export const maybeReason = line('R', limits.reasonChars);
 export const reason = required(maybeReason);
 
-/** The option may be repeated, or contain commas. */
+/** A list: the option may repeat, and each value may contain several parts with commas between them. */
 export const several = (value: string): Option<string[]> => ({
   value,
   isMany: true,

@@ -10,7 +10,10 @@ const reasons = new Map([
   ['ENOTFOUND', 'is at a host whose name is not known: set HOST'],
 ]);
 
-/** Call this before the database is opened or filled, which can take minutes. @throws Failure if a port is in use */
+/**
+ * Call this before the command opens or fills the database, which can take minutes.
+ * @throws Failure if a port is in use
+ */
 export async function refuseBusyPort(settings: Settings, role: string): Promise<void> {
   if (role !== 'worker') await refuseBusy(settings.host, settings.port, 'ARS_');
   if (settings.metricsPort !== null) await refuseBusy(settings.metricsHost, settings.metricsPort, 'ARS_METRICS_');

@@ -5,10 +5,13 @@ import { build } from '../../src/platform/config/version.ts';
 import { type Command, Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Makes the signal that stops a command. Called when the command begins. */
+/** Makes the signal that stops a command. The program calls this function when the command begins. */
 type StopSignal = () => AbortSignal;
 
-/** Files are loaded when one of their commands is called, so that the service starts without the item bank's tools. */
+/**
+ * A file of commands is loaded when one of its commands is called, so that the service starts without the item bank's
+ * tools.
+ */
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   serve: () => import('../commands/server/serve.ts'),
   sandbox: () => import('../commands/server/sandbox.ts'),
@@ -73,7 +76,7 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
     output.write(`${await overview()}\n`);
     return words.length === 0 ? 2 : 0;
   }
-  // Every object inherits names such as `constructor`.
+  // Without `hasOwn`, inherited names such as `constructor` would pass as commands.
   if (!Object.hasOwn(nouns, first))
     throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
   const commands = await commandsOf(first);
@@ -91,7 +94,7 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
   return runCommand(command, words.slice(command.name.split(' ').length), stop);
 }
 
-/** Joins `--add -20` and `--sort -assessed` to one word, because `parseArgs` takes a word with a dash for an option. */
+/** Changes `--add -20` to `--add=-20`, because `parseArgs` takes a word with a dash for an option. */
 function withDashedValues(words: string[]): string[] {
   const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
   const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
@@ -142,7 +145,7 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
   return output.exitCode ?? 0;
 }
 
-/** Codes of PostgreSQL and of the system, in the operator's words. */
+/** Explains error codes of PostgreSQL and of the operating system to the operator. */
 const unavailableBecause = new Map([
   ['28P01', 'it refused the user or the password'],
   ['28000', 'it refused the user'],

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { Failure } from './command.ts';
 
-/** Input, output and environment of a command: those of the process, or of a test. */
+/** The input, output and environment of a command. They belong to the process or to a test. */
 export type Terminal = {
   environment: NodeJS.ProcessEnv;
   input: Readable;
@@ -27,7 +27,7 @@ const ofProcess: Terminal = {
 
 export const terminal = (): Terminal => current.getStore() ?? ofProcess;
 
-/** Several commands can run in one process, each with its own terminal. */
+/** Runs `inside` with a terminal of its own, so that several commands can run in one process. */
 export const withTerminal = <T>(own: Terminal, inside: () => Promise<T>): Promise<T> => current.run(own, inside);
 
 /** Writes to standard output, and waits for a slow reader. @throws Failure */

@@ -13,19 +13,25 @@ import type { Settings } from '../../src/platform/config/settings.ts';
 import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
-/** Questions to a process. `figures` are its metrics with those of the database. */
+/**
+ * Questions to a process. `figures`: the metrics of the process, together with metrics that the process reads from the
+ * database.
+ */
 type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
 type Answer = { [What in keyof Answers]: { what: What; answer: Answers[What] } }[keyof Answers];
 type Message = Answer | 'reached' | 'started';
 
-/** Probes wait for 1 second, so later answers are left out. */
+/**
+ * How long the supervisor waits for an answer. A probe waits for 1 second, so later answers about readiness are
+ * useless.
+ */
 const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
 
 const maxFailedStarts = 10;
 const maxRestartDelayMs = 30_000;
 
 /**
- * @param failedStarts processes in a row that ended before they served
+ * @param failedStarts how many processes in a row ended before they served
  * @returns milliseconds until the next start; null: all processes end
  */
 export function restartDelay(failedStarts: number, serving: number): number | null {
@@ -37,7 +43,7 @@ export const sendSupervisor = (message: Message): void => {
   if (process.connected) process.send!(message);
 };
 
-/** Reports to the supervisor that this process serves, and answers its questions. */
+/** Reports to the supervisor that this process serves, and answers the supervisor's questions. */
 export function answerSupervisor(state: OperationsSource & { figures(): Promise<void> }): void {
   process.on('message', async (what: keyof Answers) => {
     if (what === 'figures') await state.figures();
@@ -46,7 +52,7 @@ export function answerSupervisor(state: OperationsSource & { figures(): Promise<
   sendSupervisor('started');
 }
 
-/** Serves with several processes behind one port (node:cluster), and restarts those that end without a stop. */
+/** Serves with several processes behind one port (node:cluster), and restarts processes that end unexpectedly. */
 export async function supervise(count: number, settings: Settings, signal: AbortSignal): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
   const processes = new Processes(count, signal);
@@ -61,7 +67,7 @@ export async function supervise(count: number, settings: Settings, signal: Abort
   return { json: { stopped: true }, text: '', exitCode: processes.hasFailed ? 1 : 0 };
 }
 
-/** The processes that this one started. Counters of a process that ended stay in the sums. */
+/** The processes that the supervisor has started. Sums of counters include processes that have ended. */
 class Processes implements OperationsSource {
   readonly #count: number;
   readonly #signal: AbortSignal;
@@ -69,7 +75,7 @@ class Processes implements OperationsSource {
   /** The last metrics of each process that serves. */
   readonly #serving = new Map<Worker, Snapshot>();
   #ended: Snapshot = {};
-  // Until one process has served, a process that ends ends all of them.
+  // The counter starts at its maximum: if the first start fails and no process serves, all processes end.
   #failedStarts = maxFailedStarts;
   hasFailed = false;
 
@@ -132,17 +138,17 @@ class Processes implements OperationsSource {
   }
 
   async metrics(): Promise<string> {
-    // One process reads the database for all.
+    // Only one process reads the metrics of the database, because they are the same for all processes.
     const answers = [...this.#serving.keys()].map(async (worker, i) => {
       const answer = await ask(worker, i === 0 ? 'figures' : 'metrics');
       const last = this.#serving.get(worker);
-      // The sum of ended processes contains one that ended meanwhile.
+      // If the process ended meanwhile, `#ended` already contains its metrics.
       if (last === undefined) return {};
       if (answer !== null) this.#serving.set(worker, answer);
       return answer ?? outlasting(last);
     });
     const snapshots = await Promise.all(answers);
-    // Until one process serves, this one reports for all of them.
+    // Until a process serves, the supervisor reports these two metrics itself.
     const isNone = this.#serving.size === 0;
     metricDefinitions.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
     if (isNone) metricDefinitions.databaseUp.set(this.#reached.size > 0 ? 1 : 0);

@@ -1,6 +1,9 @@
 import type { Secrets } from '../platform/crypto/secrets.ts';
 
-/** The last record's sort value (microseconds) and ID, and the X-Sync-Through of the first page. */
+/**
+ * `value` and `id`: the sort value (microseconds) and ID of a page's last record. `throughUs`: the X-Sync-Through of
+ * the first page.
+ */
 export type Cursor = { value: number; id: string; throughUs: number };
 
 export type CursorBinding = { organisationId: number; path: string; query: string };
@@ -11,7 +14,10 @@ function bound(binding: CursorBinding, text: string): string {
   return `${binding.organisationId}\n${binding.path}\n${binding.query}\n${text}`;
 }
 
-/** Opaque to clients and authenticated. It never expires. */
+/**
+ * A MAC binds the cursor to the organisation, path and query, so a client can't change it or use it elsewhere. Cursors
+ * do not expire.
+ */
 export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cursor): string {
   const text = `${cursor.value}.${cursor.throughUs}.${cursor.id}`;
   return Buffer.concat([secrets.mac('cursor', bound(binding, text), macBytes), Buffer.from(text)]).toString(
@@ -19,7 +25,7 @@ export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cu
   );
 }
 
-/** @returns null unless this service wrote the cursor for the same values */
+/** @returns null unless this service wrote the token for the same organisation, path and query */
 export function readCursor(secrets: Secrets, binding: CursorBinding, token: string): Cursor | null {
   if (token.length > 300 || !/^[A-Za-z0-9_-]+$/.test(token)) return null;
   const bytes = Buffer.from(token, 'base64url');

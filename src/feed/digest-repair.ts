@@ -12,7 +12,10 @@ const scrubbedThrough = new WeakMap<App, typeof start>();
 
 const turn = statement('digest.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`;
 
-/** Recounts the next group sets of all organisations in one snapshot. A difference is an error in the log. */
+/**
+ * Recounts a slice of the group sets of all organisations, and logs each difference as an error. The next call
+ * continues after the slice.
+ */
 export async function scrubDigest(app: App): Promise<void> {
   await app.db.snapshot(async (tx) => {
     const [row] = await tx.query<{ mine: boolean }>(turn);
@@ -43,7 +46,10 @@ export function verifyDigest(app: App, organisationId: number): Promise<Differin
   return app.db.snapshot((tx) => recountDigest(tx, organisationId));
 }
 
-/** Counts every result again. Writers of the organisation wait, some seconds for a million results. */
+/**
+ * Rebuilds an organisation's digest from its results. Other writers of the organisation wait meanwhile, some seconds
+ * for a million results.
+ */
 export function repairDigest(app: App, organisationId: number): Promise<void> {
   return withUnitOfWork(app, feedQueue(organisationId), (work) => countAgainIn(work, organisationId));
 }

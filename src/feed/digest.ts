@@ -4,29 +4,35 @@ import type { FeedState } from './etag.ts';
 import { drawState, lockFeed } from './position.ts';
 
 /**
- * The digest of an organisation's live results (decision 0005): their number, and two sums of words made from each ID
- * and `updated_at`. Every statement that writes the feed keeps it, under the feed's lock.
+ * With a digest, a client can prove that its copy is complete (decision 0005). Each statement that changes the feed
+ * also updates the digest, under the feed's lock.
  */
 
-/** `w1` and `w2` are modulo 2^32. */
+/** `n`: the number of results. `w1` and `w2`: the sums of the two words of the results' tokens, modulo 2^32. */
 export type Digest = { n: number; w1: number; w2: number };
 
-/** SQL: the first 8 bytes of SHA-256(ID, `updated_at` in milliseconds as 8 bytes). */
+/** SQL of a result's token: the first 8 bytes of SHA-256 over the ID and `updated_at` (milliseconds, 8 bytes). */
 export function tokenOf(id: string, position: string): string {
   return `('x' || encode(substr(sha256(uuid_send(${id}) || int8send(${position} / 1000)), 1, 8), 'hex'))::bit(64)::int8`;
 }
 
-/** SQL of a token's two words, signed so that sums fit into 8 bytes. Modulo 2^32 the sign makes no difference. */
+/**
+ * SQL of the two words of a token. The words are signed, so that sums fit into 8 bytes; modulo 2^32 the sign makes no
+ * difference.
+ */
 const w1 = (token: string) => `(${token} >> 32)::int4`;
 const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
 const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
 
-/** CTEs that subtract rows from their cells and add rows. Each query returns group_set_id, facet and token. */
+/**
+ * CTEs that subtract the rows of `out` from the digest's cells and add the rows of `into`. Both queries return
+ * group_set_id, facet and token.
+ */
 export function counting(out: string | null, into: string | null): string {
   const sums = (sign: '' | '-', rows: string) => `
     select group_set_id, facet, ${sign}count(*) as n, ${sign}sum(${w1('token')}) as s1, ${sign}sum(${w2('token')}) as s2
       from (${rows}) r group by 1, 2`;
-  // Each side is summed first, so that only a few cells are joined.
+  // Each side is summed first, so that the union has only a few rows.
   const delta =
     out !== null && into !== null
       ? `select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
@@ -48,8 +54,8 @@ function keeping(delta: string): string {
 }
 
 /**
- * CTEs for results that move from `had_set` and `had` to `group_set_id` and `token`. One pass sums both sides. The `n`
- * of `digest_moves` is the number of moves.
+ * CTEs for results whose group set changes from `had_set` to `group_set_id` and whose token changes from `had` to
+ * `token`. The sum of `n` in `digest_moves` is the number of results.
  */
 export function countingMoves(moving: string): string {
   return `
@@ -63,7 +69,7 @@ export function countingMoves(moving: string): string {
             select group_set_id, facet, n, in1, in2 from digest_moves) both_ways group by 1, 2`)}`;
 }
 
-/** SQL of the change that `counting` made, for `Feed.counted`. */
+/** SQL columns with the total change that `counting` makes to the digest, for `Feed.counted`. */
 export const counted = `
   (select coalesce(sum(n), 0)::int8 from digest_delta) as digest_n,
   (select ${modulo('coalesce(sum(s1), 0)')} from digest_delta) as digest_w1,
@@ -112,14 +118,17 @@ const bucketMembers = statement('digest.members')`
 
 const bucketMemory = statement('digest.bucket_memory')`set local work_mem = '64MB'`;
 
-/** The digest of each bucket with results. A bucket contains the IDs with the same trailing bits. */
+/**
+ * Finds the digest of each bucket that has results. The results of a bucket have IDs that end with the same `bits`
+ * bits.
+ */
 export async function findBuckets(
   tx: Tx,
   organisationId: number,
   { facets, groupIds }: DigestFilter,
   bits: number,
 ): Promise<(Digest & { bucket: number })[]> {
-  // With the default, half of the sums would be written to disk.
+  // With PostgreSQL's default `work_mem`, half of the sums would be written to disk.
   await tx.query(bucketMemory);
   const rows = await tx.query<[bucket: number, n: number, w1: number, w2: number]>({ ...bucketSums, arrays: true }, [
     organisationId,
@@ -152,7 +161,10 @@ const countAgain = statement('digest.count_again')`
   update feed set state = $2, digest_n = d.digest_n, digest_w1 = d.digest_w1, digest_w2 = d.digest_w2
     from (select ${counted}) d where feed.organisation_id = $1`;
 
-/** Counts every result again and draws a new state, because a 304 would confirm the old digest. */
+/**
+ * Rebuilds the digest from the results. The feed gets a new state, because a 304 for the old state would confirm the
+ * wrong digest.
+ */
 export async function countAgainIn(work: UnitOfWork, organisationId: number): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(clearCells, [organisationId]);
@@ -178,10 +190,10 @@ const totalDiffers = statement('digest.total_differs')`
       from digest_cell where organisation_id = $1) c
    where v.organisation_id = $1 and (v.digest_n, v.digest_w1, v.digest_w2) <> (c.n, c.w1, c.w2)`;
 
-/** A cell that differs from a recount. The cell of nulls is the organisation's sum. */
+/** A cell of the digest that differs from a recount. Nulls stand for the organisation's total. */
 export type DifferingCell = { group_set_id: string | null; facet: number | null };
 
-/** In a snapshot, no writer waits for it. */
+/** Compares the digest with the results. Call this in a snapshot: both then show one state, and no writer waits. */
 export async function recountDigest(
   tx: Tx,
   organisationId: number,
@@ -194,7 +206,7 @@ export async function recountDigest(
   return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
 }
 
-/** A set without cells is found by its groups, and an invented one by its cells. */
+/** Reads both tables, because a group set may have no cells, and a damaged cell may name no group set. */
 const nextSet = statement('digest.next_set')`
   select organisation_id, group_set_id, sum(n)::int8 as n
     from ((select organisation_id, group_set_id, 0 as n from group_set
@@ -204,7 +216,7 @@ const nextSet = statement('digest.next_set')`
             where (organisation_id, group_set_id) > ($1, $2) group by 1, 2 order by 1, 2 limit 1)) s
    group by 1, 2 order by 1, 2 limit 1`;
 
-/** The next group set of all organisations. `n` is the number of its results by its cells. */
+/** Finds the next group set after `after`, over all organisations. `n`: the number of results that its cells count. */
 export async function nextSetBehind(
   tx: Tx,
   after: { organisationId: number; groupSetId: string },

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Lost commits and restores can repeat a position, but never position and state together. */
+/** After lost commits or a restore, a feed can reach the same position again, but not with the same random `state`. */
 export type FeedState = {
   position: number;
   state: number;
@@ -15,20 +15,24 @@ export function sameState(a: Stamp, b: Stamp): boolean {
 }
 
 /**
- * The weak ETag of a response that shows the feed. It depends on the state and the request, because an unchanged page
- * must not hide a change on a later page. The state must be read before the rows, or in their snapshot.
+ * The weak ETag of a response that shows the feed. The ETag depends on the feed's state, so that an unchanged page does
+ * not hide a change on a later page. Read the state before the rows or in their snapshot; otherwise old rows may get a
+ * new ETag.
  * @param request the payload version and the request
  */
 export function feedETag({ position, state }: Stamp, baseUrl: string, request: string): string {
   return weakETag(`${position}.${state}\n${baseUrl}\n${request}`);
 }
 
-/** The weak ETag of a response that depends only on this text. */
+/** The weak ETag of a response that depends only on `text`. */
 export function weakETag(text: string): string {
   return `W/"${hash('sha256', text, 'base64url').slice(0, 24)}"`;
 }
 
-/** If-None-Match by weak comparison (RFC 9110, 13.1.2): `*`, one ETag, or a list. */
+/**
+ * Compares If-None-Match (`*`, one ETag or a list) with an ETag by weak comparison (RFC 9110, 13.1.2).
+ * @returns false if the response is 304
+ */
 export function noneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return true;
   if (header === etag || header.trim() === '*') return false;

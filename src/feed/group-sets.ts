@@ -3,16 +3,16 @@ import { statement, type Tx } from '../platform/db/database.ts';
 import { limits } from '../platform/config/limits.ts';
 import type { Feed } from './position.ts';
 
-/** The ID of the empty set. Each ID is the MD5 of the set's array. */
+/** The ID of a group set is the MD5 of its array of groups, so that equal sets are one row. */
 const emptySet = `insert into group_set (organisation_id, group_set_id, group_ids)
   values ($1, md5('{}')::uuid, '{}') on conflict do nothing returning group_set_id`;
 
-/** Learners begin in the empty set, so every organisation has it. */
+/** Every organisation needs the empty set, because new learners start in it. */
 export async function insertEmptySet(tx: Tx, organisationId: number): Promise<void> {
   await tx.query(emptySet, [organisationId]);
 }
 
-/** CTEs that make the group sets of the learners $2. `place` is a learner's index in $2. */
+/** CTEs that compute the group sets of the learners in $2 and insert new sets. `place`: the learner's index in $2. */
 const held = `
   held as (
     select l.learner_id, l.place, coalesce(array_agg(m.group_id order by m.group_id) filter (where m.group_id is not null), '{}') as group_ids
@@ -39,12 +39,15 @@ const regroup = statement('group_set.regroup')`
     from named n
    where f.organisation_id = $1 and f.learner_id = n.learner_id`;
 
-/** Sets each learner's group set from the memberships. The feed's lock is held. */
+/** Computes each learner's group set again from the memberships. The caller holds the feed's lock. */
 export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(recompute, [organisationId, uuidArray(learnerIds)]);
 }
 
-/** Sets group sets and new positions of distinct learners. The positions are taken before the first await. */
+/**
+ * Gives distinct learners their present group sets and new positions. The positions are taken before the first `await`,
+ * so that the caller can take further positions meanwhile.
+ */
 export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]): Promise<void> {
   const first = feed.next();
   feed.used(learnerIds.length);
@@ -65,7 +68,10 @@ export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: st
 const groupsOf = statement('group_set.groups')`
   select group_set_id, group_ids from group_set where organisation_id = $1 and group_set_id = any($2)`;
 
-/** Tests membership, archived groups and teams included. The feed's lock is held. */
+/**
+ * Returns a function that tests whether a learner is in a group; archived groups and teams count. The caller holds the
+ * feed's lock.
+ */
 export async function groupsOfLearners(
   tx: Tx,
   organisationId: number,
@@ -91,11 +97,11 @@ const render = statement('group_set.render')`
    group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`;
 
 export type RenderedSet = {
-  /** JSON array of GroupSummary: the active groups, by type and ref. */
+  /** The active groups as a JSON array of GroupSummary, sorted by type and ref. */
   json: string;
-  /** Every group of the set, archived ones too. */
+  /** All groups of the set, archived groups included. */
   groupIds: string[];
-  /** The organisation's groups_version in the same snapshot. */
+  /** The organisation's groups_version in the snapshot that read the groups. */
   version: number;
 };
 
@@ -116,16 +122,19 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
   );
 }
 
-/** Rows that show groups, with the groups_version of their snapshot. */
+/** Rows that show groups. `groupsVersion`: the groups_version in the snapshot of the rows. */
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
-/** Every rename or archive draws a new version (decision 0001). */
+/**
+ * Caches rendered group sets under one groups_version. Each rename or archiving of a group draws a new version
+ * (decision 0001).
+ */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
   /**
-   * Reads rows and renders their sets. If a group changes between the two reads, both are repeated, because older rows
-   * would show the new name under their old updated_at (law 2, test/laws/order.test.ts).
+   * Reads rows and renders their sets. If a group changes between the two reads, both reads are repeated: otherwise,
+   * older rows would show the new name with their old `updated_at` (law 2, test/laws/order.test.ts).
    */
   async with<T>(
     tx: Tx,

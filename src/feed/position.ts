@@ -5,29 +5,32 @@ import { limits } from '../platform/config/limits.ts';
 import { feedLockWait } from '../platform/observability/metric-definitions.ts';
 
 /**
- * Positions in an organisation's feed, in microseconds since 1970. The row lock is held from `lockFeed` to the commit,
- * so positions follow the order of commits (proved by test/laws). A statement that stamps what it reads must run after
- * the lock, in a snapshot of its own.
+ * Gives positions in an organisation's feed, in microseconds since 1970. The feed's row is locked from `lockFeed` to
+ * the commit, so positions follow the order of commits (test/laws). A statement that reads records and gives them
+ * positions must begin after the lock: its snapshot then contains all earlier commits.
  */
 export type Feed = {
   readonly organisationId: number;
-  /** The payload version of new stamps (src/platform/db/payload-version.ts). */
+  /** The payload version of records that get new positions (src/platform/db/payload-version.ts). */
   readonly shape: number;
-  /** The first free position. It changes only with `used`. */
+  /** The first free position. Only `used` changes it. */
   next(): number;
-  /** A statement took `count` positions. Without any, the feed and its ETags stay as they are. */
+  /**
+   * Records that a statement took `count` positions. If no statement takes any, the feed's position and ETags do not
+   * change.
+   */
   used(count: number): void;
   readonly found: number;
   last(): number;
   /** The organisation is suspended, so background work waits (decision 0013). */
   readonly suspended: boolean;
-  /** Time before the last resumption does not count against learners. */
+  /** When the last suspension ended. Learners' time limits do not count the time before. */
   readonly resumedAt: Date | null;
   counted(row: CountedRow): void;
   groupsChanged(): void;
 };
 
-/** The change of a digest. `digest_w1` and `digest_w2` are modulo 2^32. */
+/** The change to a digest. `digest_w1` and `digest_w2` are modulo 2^32. */
 export type CountedRow = { digest_n: number; digest_w1: number; digest_w2: number };
 
 const lock = statement('feed.lock')`
@@ -37,17 +40,17 @@ const move = statement('feed.move')`
          digest_w1 = (digest_w1 + $6) & 4294967295, digest_w2 = (digest_w2 + $7) & 4294967295
    where organisation_id = $1`;
 
-/** 48 random bits, so that a remembered state is never taken for another one (decision 0001). */
+/** Draws 48 random bits, so that a new state never equals a state that a client remembers (decision 0001). */
 export function drawState(random: { uuid(): string }): number {
   return Number.parseInt(random.uuid().replaceAll('-', '').slice(0, 12), 16);
 }
 
-/** Takes the feed's lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */
+/** Locks the feed, once in a unit of work. Every writer of feed tables takes this lock before any other row lock. */
 export async function lockFeed(work: UnitOfWork, organisationId: number): Promise<Feed> {
   const key = `feed:${organisationId}`;
   const held = work.opened.get(key);
   if (held !== undefined) return held as Feed;
-  // A unit that waits for the lock elsewhere would keep its connection from others.
+  // In another queue, a unit of work would occupy a connection while it waits for the lock.
   if (work.queue !== null && work.queue.name !== feedQueue(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
   const askedMs = systemClock.monotonicMs();
@@ -55,7 +58,8 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
   const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
-  // A new millisecond, so two changes of a record differ in updated_at. The clock may step back, so it is read once.
+  // Each lock starts a new millisecond, so that two changes of a record differ in `updated_at`, even if the clock steps
+  // back.
   const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
   let free = begun;
   let groups = false;
@@ -91,7 +95,7 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
 
 const newest = statement('feed.newest')`select max(position) as position from feed`;
 
-/** The newest position of any feed, in seconds since 1970; null if there is none. */
+/** The newest position of any feed, in seconds since 1970; null if there is no feed. */
 export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
   const [row] = await tx.query<{ position: number | null }>(newest);
   return row!.position === null ? null : row!.position / 1e6;
@@ -100,7 +104,7 @@ export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
 const stateOf = statement('feed.state')`
   select position, state, suspended, resumed_at from feed where organisation_id = $1`;
 
-/** Reads the state without the lock. Its holder may be about to change it. */
+/** Reads the feed without its lock, so a writer that holds the lock may be about to change the state. */
 export async function readFeed(
   tx: Tx,
   organisationId: number,

@@ -6,7 +6,10 @@ import { limits } from '../platform/config/limits.ts';
 import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
-/** Gives records a newer payload version; see src/platform/db/payload-version.ts. */
+/**
+ * A restamp moves records to new positions after a change of the payload version (src/platform/db/payload-version.ts)
+ * or a restore.
+ */
 
 const step = limits.positionStepUs;
 
@@ -15,7 +18,7 @@ const pending = statement('restamp.pending')`
    where (shape < ${currentPayloadVersion} or shape_position > 0 or restored_through > 0) and organisation_id <> all($1)
    order by organisation_id limit 1`;
 const older = statement('restamp.older', olderProcesses);
-// Two processes that restamp would only disturb the writers twice as much.
+// Only one process restamps at a time, because a second process would only disturb the writers more.
 const turn = statement('restamp.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`;
 const state = statement('restamp.state')`
   select shape, shape_position, restored_through, restored_at from feed where organisation_id = $1`;
@@ -66,17 +69,18 @@ export async function takeRestampTurn(tx: Tx): Promise<boolean> {
 }
 
 /**
- * The progress of one process. Tombstones keep their positions, so it skips them only once. `named` identifies the
- * restamp, because a restore begins another one.
+ * How far this process has restamped an organisation. Tombstones keep their positions, so the progress prevents a
+ * second scan over them. `named` identifies the restamp: if a restore begins another restamp, the progress starts
+ * again.
  */
 export type RestampedThrough = { named: string; results: number; learners: number; groups: number };
 
 export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results: 0, learners: 0, groups: 0 };
 
 /**
- * Moves the next records of an older version or of a restore. It also begins and ends the restamp of an organisation.
- * The feed's lock is held.
- * @returns true at the end
+ * Moves the next records, at most `max`, that have an older payload version or come from a restored backup. The first
+ * slice begins the organisation's restamp, and the last slice ends it. The caller holds the feed's lock.
+ * @returns true if the restamp has ended
  */
 export async function restampSlice(
   work: UnitOfWork,
@@ -98,14 +102,15 @@ export async function restampSlice(
   for (const [of, sql] of [
     ['results', results],
     ['learners', learners],
-    // A restore may bring an older name of a group. A newer version does not change groups.
+    // A restored backup may contain an older name of a group, so groups move too. A newer payload version does not
+    // change groups.
     ...(restored_through > 0 ? [['groups', groups] as const] : []),
   ] as const) {
     const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next()]);
     if (moved!.count === 0) continue;
     feed.used(moved!.count);
     if (of === 'results') feed.counted(moved!);
-    // The caller keeps it only after the commit.
+    // The caller keeps `through` only if the transaction commits.
     through[of] = moved!.through;
     return false;
   }

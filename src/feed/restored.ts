@@ -2,7 +2,10 @@ import { statement, type Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { drawState } from './position.ts';
 
-/** The distance between a restored feed and the clock. Lost positions may come from another machine's clock. */
+/**
+ * A restored feed starts this far ahead of the clock, because lost positions may come from another machine's faster
+ * clock.
+ */
 const aheadUs = 60_000_000;
 
 const anywhere = statement('restored.anywhere')`select organisation_id from feed order by organisation_id`;
@@ -17,10 +20,10 @@ const beginAgain = statement('restored.begin_again')`
 const atOnce = 5000;
 
 /**
- * After a restore every feed continues above all positions that it may have shown. States and cursors become invalid,
- * and a restamp (restamp.ts) gives each live record a new position, so that `since` finds every difference.
- * @param shownMs the latest time that the service may have shown, if the operator knows of a fast clock
- * @returns the organisations
+ * After a restore, every feed continues above all positions that clients may have seen. States and cursors become
+ * invalid, and a restamp (restamp.ts) gives each live record a new position, so that `since` finds every difference.
+ * @param shownMs the latest time that clients may have seen, if the operator knows of a fast clock
+ * @returns the IDs of the organisations
  */
 export async function beginFeedsAgain(work: UnitOfWork, shownMs = 0): Promise<number[]> {
   const wentUs = Math.max(work.nowMs, shownMs) * 1000;
@@ -36,18 +39,18 @@ export async function beginFeedsAgain(work: UnitOfWork, shownMs = 0): Promise<nu
 
 const made = statement('restored.made')`select to_regclass('feed') is not null as made`;
 
-/** False if the service has never used the database. */
+/** @returns false if the service has never used the database */
 export async function holdsFeeds(tx: Tx): Promise<boolean> {
   const [row] = await tx.query<{ made: boolean }>(made);
   return row!.made && (await tx.query(anywhere)).length > 0;
 }
 
-/** Clients see milliseconds. */
+/** The distance is 1 millisecond, because clients see positions in milliseconds. */
 const laterUs = 1000;
 
 /**
- * The same for one feed whose last position is known: a sandbox that loads a backup.
- * @param wentUs no shown position was higher
+ * Like `beginFeedsAgain`, but for one feed whose last position is known. A sandbox that loads a backup uses this.
+ * @param wentUs the highest position that clients may have seen
  */
 export async function beginFeedAgain(tx: Tx, organisationId: number, state: number, wentUs: number): Promise<void> {
   await tx.query(beginAgain, [[organisationId], [state], wentUs, laterUs]);

@@ -1,11 +1,11 @@
 import { uuidArray } from '../platform/db/arrays.ts';
 import { statement, type Tx } from '../platform/db/database.ts';
 
-/** Scope exits (decision 0002), which page-statements.ts reads in the order of positions. The feed's lock is held. */
+/** Writes scope exits (decision 0002), which page-statements.ts reads by position. Callers hold the feed's lock. */
 
 /**
- * SQL that stores an exit for each of these live results at its new position. None can exist already, because an exit
- * is deleted when its learner joins the group.
+ * SQL that stores a scope exit for each live result in `rows`, at the result's new position. No exit exists yet,
+ * because a learner's exits from a group are deleted when the learner joins the group.
  */
 export function storingExits(rows: string, group: string): string {
   return `
@@ -13,7 +13,8 @@ export function storingExits(rows: string, group: string): string {
     select $1, ${group}::uuid, m.position, m.learner_id, m.assessment_id, m.assessed_at, m.facet from ${rows} m`;
 }
 
-// "is true" hides the index by group. With old statistics it would be read once for each learner.
+// `is true` keeps the planner from the index by group. With old statistics, the planner would read this index once for
+// each learner.
 const forget = statement('scope_exit.forget')`
   delete from scope_exit e
    using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
@@ -28,12 +29,12 @@ const move = statement('scope_exit.move')`
 const pass = statement('scope_exit.pass')`
   update scope_exit set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
-/** The exits of one learner become another's, with the results. */
+/** Gives the scope exits of the learner `from` to the learner `to`, who also gets the results. */
 export async function passExits(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** These learners join these groups, or are about to leave them again. Exits of withdrawn results stay. */
+/** Deletes scope exits before learners join these groups or leave them again. Exits of withdrawn results stay. */
 export async function forgetExits(
   tx: Tx,
   organisationId: number,
@@ -46,7 +47,7 @@ export async function forgetExits(
   ]);
 }
 
-/** A withdrawn result's exits move to its tombstone. */
+/** Moves the scope exits of a withdrawn result to the position of its tombstone. */
 export async function moveExits(
   tx: Tx,
   organisationId: number,

@@ -8,15 +8,16 @@ import type { CountedRow, Feed } from './position.ts';
 import { storingExits } from './scope-exits.ts';
 
 /**
- * Gives new positions to records whose payload changes. Each statement must run after the lock, because a snapshot from
- * before the wait would show stale group sets. Results keep their order.
+ * Gives new positions to records whose payload changes; results keep their order. Each statement must begin after the
+ * lock, because a snapshot from before the lock may show old group sets.
  */
 
 const step = limits.positionStepUs;
 
 /**
- * Finds results by their learners, which are fewer. Otherwise the planner reads every learner's row for the group set.
- * @param group the parameter of the group that the results leave
+ * The condition tests the learners' rows, because there are fewer learners than results. Otherwise, the planner would
+ * read every learner's row to find group sets.
+ * @param group the parameter with the group that the results leave
  */
 function assessmentsWhere(name: string, whose: string, group: '$4' | null = null): Statement {
   return statement(`feed.stamp_assessments_${name}`)`
@@ -75,14 +76,14 @@ async function stamp(
   feed.used(row!.count);
 }
 
-/** The payloads of these learners and of all their live results changed. */
+/** Gives these learners and all their live results new positions, because both payloads changed. */
 export function stampLearnersAndAssessments(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);
 }
 
 /**
- * These distinct learners joined or left groups. Their live results get their present group sets.
- * @param left the group that they left. Its scope exits get the new positions.
+ * Gives distinct learners who joined or left groups new group sets and positions, and also their live results.
+ * @param left the group that the learners left; its scope exits get the results' new positions
  */
 export async function stampRegrouped(
   work: UnitOfWork,
@@ -99,7 +100,10 @@ export async function stampRegrouped(
   feed.counted(results as CountedRow);
 }
 
-/** The payloads of distinct learners changed, not their results. The positions are taken before the first await. */
+/**
+ * Gives distinct learners new positions, because only their own payloads changed. The positions are taken before the
+ * first `await`, so that the caller can take further positions meanwhile.
+ */
 export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
   const first = feed.next();
@@ -107,7 +111,7 @@ export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: st
   await work.tx.query(learnersThese, [feed.organisationId, uuidArray(learnerIds), first]);
 }
 
-/** A group that its active members' payloads show has changed. */
+/** Gives the members of a changed group and their results new positions, because their payloads show the group. */
 export function stampMembers(work: UnitOfWork, feed: Feed, groupId: string): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfMembers, learners: learnersMembers }, groupId);
 }

@@ -1,4 +1,4 @@
-/** Positions and dates: microseconds since 1970 inside, milliseconds (cut, not rounded) outside. */
+/** The service stores times in microseconds since 1970. Clients see milliseconds, cut and not rounded. */
 
 const digits = (many: number, width: number) => Array.from({ length: many }, (_, n) => String(n).padStart(width, '0'));
 const two = digits(60, 2);
@@ -12,7 +12,8 @@ let lastDayText = '1970-01-01T';
 
 export function formatPosition(us: number): string {
   const ms = Math.floor(us / 1000);
-  // Records of one transaction share their millisecond. A Date for each would take a third of a page's time.
+  // Records of one transaction share a millisecond, so the last text is reused. A `Date` for each record would take a
+  // third of a page's time.
   if (ms === lastMs) return lastText;
   const day = Math.floor(ms / dayMs);
   if (day !== lastDay) {
@@ -37,8 +38,8 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * Parses an RFC 3339 date-time with a zone. `beyond`: digits after the milliseconds are not zero.
- * @returns null for another text, or a day or time that does not exist
+ * Parses an RFC 3339 date-time with a zone. `beyond`: whether a digit after the milliseconds is not zero.
+ * @returns null for other text, or for a day or time that does not exist
  */
 function parse(text: string): { ms: number; beyond: boolean } | null {
   const match = dateTime.exec(text);
@@ -53,9 +54,11 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
     if (hours > 23 || minutes > 59) return null;
     offset = (hours * 60 + minutes) * 60_000 * (zone![0] === '-' ? -1 : 1);
   }
-  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it gets a year that is 400 higher.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999. So 400 years, a full cycle of the calendar, are added here and
+  // subtracted again.
   const ms = Date.UTC(year + 400, month - 1, day, hour, minute, second) - cycleMs - offset;
-  // A leap second ends a month in UTC (RFC 3339, 5.7). It is read as the first second of the next month.
+  // A leap second is valid only at the end of a month in UTC (RFC 3339, 5.7). It is read as the first second of the
+  // next month.
   if (second === 60) {
     const next = new Date(ms);
     if (next.getUTCDate() !== 1 || next.getUTCHours() !== 0 || next.getUTCMinutes() !== 0) return null;
@@ -64,13 +67,19 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
   return { ms: ms + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
 }
 
-/** Microseconds since 1970, cut to the millisecond, for stored values, `since` and upper bounds. */
+/**
+ * Parses stored values, `since` and upper bounds.
+ * @returns microseconds since 1970, cut to the millisecond; null for other text
+ */
 export function parseInstant(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : parsed.ms * 1000;
 }
 
-/** Microseconds of the first full millisecond at or after the date-time, for lower bounds. */
+/**
+ * Parses lower bounds.
+ * @returns the microseconds of the first full millisecond at or after the date-time; null for other text
+ */
 export function parseLowerBound(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : (parsed.ms + (parsed.beyond ? 1 : 0)) * 1000;

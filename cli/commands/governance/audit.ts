@@ -16,7 +16,10 @@ import { writeOut } from '../../kit/terminal.ts';
 const period = { organisation: required(text('ID')), from: or(time('T'), null), to: or(time('T'), null) };
 type Period = Values<typeof period>;
 
-/** A command about one log. `--organisation none` is the log of requests without a valid key. */
+/**
+ * A command about the audit log of one organisation. `--organisation none` selects the log of requests without a valid
+ * key.
+ */
 const logCommand = <O extends Options>(
   declared: Omit<Declaration<O>, 'run'> & {
     run(call: Call<Values<O> & Period>, app: App, organisationId: number): Promise<Output>;
@@ -51,13 +54,13 @@ async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>>
     }
     if (typeof value !== 'object' || value === null)
       throw new Failure(`line ${number} of ${file} is not a JSON object`);
-    // An export with --json ends with this line.
+    // An export with --json ends with a summary line, which is no entry.
     if (Object.hasOwn(value, 'exported') || Object.hasOwn(value, 'anchors')) continue;
     yield value as Record<string, unknown>;
   }
 }
 
-/** @throws Failure for anchors of another organisation, which would look like a changed log */
+/** @throws Failure for anchors of another organisation, because they would make the log look changed */
 async function readAnchors(file: string | undefined, id: string): Promise<Anchor[]> {
   if (file === undefined) return [];
   const found: Anchor[] = [];

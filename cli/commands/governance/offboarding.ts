@@ -33,7 +33,10 @@ function failed(error: unknown): never {
     : error;
 }
 
-/** Writes the files of the export. The audit row comes first, because personal data leaves the service. */
+/**
+ * Writes the files of the export. The audit row is written first, so that no personal data leaves the service
+ * unrecorded.
+ */
 async function writeExport(call: Call<{ out: string }> & Inside) {
   const { app, organisation, signal } = call;
   await refuseDeletion(app.db, organisation.public_id);
@@ -63,14 +66,14 @@ async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> 
   };
   const moved = await call.act(`${publicId} done ${sha256}`, record).catch(async (error: unknown) => {
     if (error instanceof DatabaseUnavailable && error.code !== lockHeld) {
-      // The connection may be lost after the commit. A recorded export keeps its manifest.
+      // The connection may be lost after the commit. If the database has recorded the export, the manifest stays.
       const now = await findOrganisation(app.db, publicId).catch(() => undefined);
       if (now?.export_sha256 === sha256) return hasMoved(app.db);
       throw new Failure(
         'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
       );
     }
-    // Without its manifest, the folder is no complete export.
+    // The export is not recorded, so the command removes the manifest: the folder must not look like a complete export.
     await rm(join(folder, 'manifest.json'), { force: true });
     throw error;
   });
@@ -88,7 +91,7 @@ async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> 
   };
 }
 
-/** The stored certificate, which has no name. */
+/** Finds the stored certificate, which does not contain the organisation's name. */
 async function keptCertificate(app: App, publicId: string): Promise<Certificate | null> {
   const found = isUuid(publicId) ? await findDeletion(app.db, publicId.toLowerCase()) : undefined;
   return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
@@ -111,7 +114,7 @@ async function writeCertificate(call: Call<Deleting>, certificate: Certificate):
     await writeWhole(files.text, output.text);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // Nothing else contains the name any more, so the command prints it.
+    // The organisation's name is now stored nowhere else, so the command prints the certificate.
     call.step(
       `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
     );

@@ -25,7 +25,7 @@ function tallyOf(run: Run): Output {
   };
 }
 
-/** A run that was stopped has ended, but its exit code is 1. */
+/** The output of a run that has ended. If the run was stopped, the exit code is 1. */
 function endOf(run: Run): Output {
   const { json, text } = tallyOf(run);
   const { stopped_by: by, dry_run } = run;
@@ -34,7 +34,7 @@ function endOf(run: Run): Output {
   return { json, text: `${text}\n${why}`, exitCode: 1 };
 }
 
-/** Orders a run and carries it out, together with the service. */
+/** Orders a run and processes its slices until the run ends. The service may process slices at the same time. */
 async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Promise<Output> {
   const { app, organisationId, signal } = call;
   const order = { runId: app.random.uuid(), isDryRun, actor: operator };
@@ -48,12 +48,12 @@ async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Pro
     const share = `${Math.floor(100 * shareDone(run))} %`;
     if (signal.aborted) throw new Failure(`Stopped at ${share}; the service goes on with it within a minute.`);
     call.progress(share);
-    // The service is at work on a slice.
+    // The service is processing a slice of the run.
     await wait(200);
   }
 }
 
-/** Reads words such as `results=36`. @throws Misuse */
+/** Reads words such as `results=36`, a kind of data and a number of months. @throws Misuse */
 function monthsOf(words: readonly string[], kept: Record<KindName, number | null>) {
   const texts = Object.fromEntries(kindNames.map((kind) => [kind, String(kept[kind] ?? '')]));
   const named = words.map((word) => {

@@ -20,7 +20,10 @@ import { count, or, required, text, words } from '../../kit/options.ts';
 import { refuseBusyPort } from '../../kit/port.ts';
 import { terminal } from '../../kit/terminal.ts';
 
-/** The service's clock is behind. A client that uses its own clock asks for the future and gets nothing. */
+/**
+ * The service's clock is 10 minutes slow, so a client that takes `since` from its own clock asks for the future and
+ * receives no results.
+ */
 const behindMs = 10 * 60_000;
 
 export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
@@ -33,7 +36,7 @@ const environmentOf = (setup: Setup) => ({
   GROUP_ID: setup.groupId,
 });
 
-/** Runs a client by the shell in its own process group, so that a kill reaches all of its processes. */
+/** Runs the client in a shell with its own process group, so that a kill reaches all processes of the client. */
 export function runnerOf(command: string, setup: Setup): Runner {
   let child: ChildProcess | null = null;
   const env = { ...terminal().environment, ...environmentOf(setup) };
@@ -58,7 +61,10 @@ export function runnerOf(command: string, setup: Setup): Runner {
   };
 }
 
-/** Reads the mirror; null if it can't be read, because the client has yet to make it. */
+/**
+ * Returns a function that reads the mirror. A mirror that can't be read is null unless it is needed, because the client
+ * may have to create the mirror first.
+ */
 export function mirrorReader(location: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
   return async (isNeeded) => {
     try {
@@ -105,8 +111,8 @@ function settingsUp(setup: Setup): string {
 const folderName = 'ars-conform-';
 
 /**
- * Removes the folders of killed runs, and their PostgreSQL, which outlives the service. Skips folders with a lock, and new
- * ones whose run has yet to lock them.
+ * Removes the folders of killed runs, and their PostgreSQL servers, which do not end with the service. Skips locked
+ * folders, and new folders that a run may not have locked yet.
  */
 async function clearLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
@@ -117,7 +123,7 @@ async function clearLeftovers(): Promise<void> {
       const isOurs = uid === process.getuid?.() && systemClock.nowMs() - mtimeMs > limits.conformLeftoverMs;
       if (isOurs && (await discardEmbedded(join(folder, 'data')))) await rm(folder, { recursive: true, force: true });
     } catch {
-      // Another run was first, or the folder can't be removed: the next run tries again.
+      // Another run has removed the folder, or it can't be removed. The next run tries again.
     }
   }
 }
@@ -131,9 +137,9 @@ async function run(call: Call<Values<typeof options>>) {
   await clearLeftovers();
   const folder = await mkdtemp(join(tmpdir(), folderName));
   try {
-    // If root starts it, PostgreSQL runs as a system user, who needs access to the data.
+    // If root starts the command, PostgreSQL runs as a system user, who needs access to the folder.
     await chmod(folder, 0o755);
-    // The environment is for the client and its mirror.
+    // These settings do not come from the environment, because its variables are for the client and its mirror.
     const settings = readSettings({
       ARS_DATA_DIR: join(folder, 'data'),
       ARS_PORT: String(port),
@@ -177,7 +183,8 @@ async function run(call: Call<Values<typeof options>>) {
       await service.stop();
     }
   } finally {
-    // If root's temporary folder is closed to others, PostgreSQL's files are elsewhere.
+    // If other users can't open root's temporary folder, PostgreSQL's files are in another place, so `rm` alone is not
+    // enough.
     await discardEmbedded(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
   }

@@ -16,9 +16,9 @@ export type Columns = {
   readsContents?: boolean;
 };
 
-/** A mirror that another program keeps: its content by ID, and ways to repair it. */
+/** The mirror of another program. The class reads the mirror's content by ID and can repair it. */
 export abstract class ForeignMirror {
-  /** `updated_at` of each ID as the service writes it; '' for text that is no time. */
+  /** The `updated_at` of each ID, in the service's format; '' if the mirror's text is no time. */
   readonly held = new Map<string, string>();
   readonly repeated: string[] = [];
   /** Lines or rows without a result's ID. */
@@ -40,7 +40,7 @@ export abstract class ForeignMirror {
     this.contents?.set(key, checkOf(record));
   }
 
-  /** @throws Failure if nothing is a result: this is no mirror */
+  /** @throws Failure if no line or row has a result's ID, or none has a time, because this can't be a mirror */
   protected judge(): void {
     const [first] = this.unreadable;
     if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} has no id of a result.`);
@@ -50,11 +50,14 @@ export abstract class ForeignMirror {
 
   abstract read(): Promise<void>;
   /**
-   * Replaces everything under each ID with the record; null removes it. Skips records that the mirror has changed since it
-   * was read. Locks a table while it writes; a file changes with `save`.
+   * Replaces all records under each ID with the new record; null removes them. Records that the mirror has changed
+   * since `read` are skipped. A table is locked and written now; a file is written only by `save`.
    */
   abstract write(changes: Map<string, Assessment | null>): Promise<void>;
-  /** Removes everything that is no result. @returns the IDs that were skipped */
+  /**
+   * Removes lines or rows without a result's ID, and writes the changes of a file.
+   * @returns the IDs that were skipped
+   */
   abstract save(): Promise<string[]>;
   async close(): Promise<void> {}
 }
@@ -70,11 +73,11 @@ export async function openForeignMirror(location: string, columns: Columns): Pro
   return mirror;
 }
 
-/** A time of the mirror in the form of the service; '' if it is no time. */
+/** Converts a time of the mirror to the service's format; '' for a value that is no time. */
 function instant(time: unknown): string {
   const text = typeof time === 'number' ? String(time) : time;
   if (typeof text !== 'string') return '';
-  // Databases write a space, and often no zone: then the time is in UTC.
+  // Databases write a space in place of `T`, and often no zone. A time without a zone is read as UTC.
   const iso = text
     .trim()
     .replace(' ', 'T')
@@ -84,11 +87,11 @@ function instant(time: unknown): string {
   return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
 }
 
-/** An ID in the form of the service. */
+/** Converts an ID of the mirror to the service's format. */
 const keyOf = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : '');
 
 /**
- * Whether the records of an ID are as they were read, or already as wanted.
+ * Whether the mirror may be changed, because the ID's records are still as `read` or already as `wanted`.
  * @param now the times of the ID's current records
  */
 function isAsRead(now: string[], read: string | undefined, wanted: Assessment | null): boolean {
@@ -96,7 +99,7 @@ function isAsRead(now: string[], read: string | undefined, wanted: Assessment | 
   return (read !== undefined && now.includes(read)) || now.every((time) => time === wanted?.updated_at);
 }
 
-/** NDJSON: each line is a record, or its ID and time. */
+/** A mirror in an NDJSON file. Each line is a record, or only the record's ID and time. */
 class FileMirror extends ForeignMirror {
   readonly #file: string;
   readonly #columns: Columns;
@@ -111,7 +114,7 @@ class FileMirror extends ForeignMirror {
     this.#isWhole = columns.record !== null || this.contents !== null;
   }
 
-  /** The lines that are not empty, each with its ID. */
+  /** Yields the lines that are not empty, each with its ID. */
   async *#lines(): AsyncGenerator<{ key: string; line: string; found: Record<string, unknown>; at: number }> {
     let at = 0;
     for await (const line of fileLines(this.#file, limits.importLineBytes)) {
@@ -131,7 +134,7 @@ class FileMirror extends ForeignMirror {
     this.judge();
   }
 
-  /** If lines contain only IDs and times, a repair adds no personal data. */
+  /** If the file contains only IDs and times, a repair writes no more than these, so that it adds no personal data. */
   #lineOf(result: Assessment): string {
     const { id, updatedAt, record } = this.#columns;
     const named = { [id]: result.assessment_id, [updatedAt]: result.updated_at };
@@ -166,7 +169,7 @@ class FileMirror extends ForeignMirror {
   }
 }
 
-/** Text that is no JSON object has no fields. */
+/** Reads a line as a JSON object. Other text becomes an object without fields. */
 function parsed(line: string): Record<string, unknown> {
   try {
     return (JSON.parse(line) ?? {}) as Record<string, unknown>;
@@ -180,7 +183,7 @@ const rowsAtOnce = 10_000;
 const { INT8, NUMERIC, FLOAT8 } = pg.types.builtins;
 const numberTypes = new Set<number>([INT8, NUMERIC, FLOAT8]);
 
-/** A table of the client's own database, which DATABASE_URL names. */
+/** A mirror in a table of the client's own database, which DATABASE_URL names. */
 class TableMirror extends ForeignMirror {
   readonly #client: pg.Client;
   readonly #name: string;
@@ -188,9 +191,9 @@ class TableMirror extends ForeignMirror {
   readonly #id: string;
   readonly #time: string;
   readonly #record: string;
-  /** Whether times are milliseconds since 1970. */
+  /** Whether the table stores times as milliseconds since 1970. */
   #isNumber = false;
-  /** IDs in the table's own form, if it differs from the service's. */
+  /** The table's spelling of each ID that differs from the service's spelling. */
   readonly #written = new Map<string, string>();
   /** Values of the ID column that are no IDs. */
   readonly #otherIds: (string | null)[] = [];
@@ -201,7 +204,7 @@ class TableMirror extends ForeignMirror {
     const { id, updatedAt, record } = columns;
     const quoted = (one: string) => one.split('.').map(pg.escapeIdentifier).join('.');
     this.#client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
-    // If the connection ends while results are fetched, the next statement fails.
+    // Without this listener, a lost connection would end the process. The next statement fails and reports the loss.
     this.#client.on('error', () => {});
     this.#name = name;
     [this.#from, this.#id, this.#time] = [quoted(name), quoted(id), quoted(updatedAt)];
@@ -216,7 +219,7 @@ class TableMirror extends ForeignMirror {
     }
   }
 
-  /** Reads one state of the table without a lock. `write` reads a row again before it changes the row. */
+  /** Reads one state of the table without a lock, so `write` reads each row again before it changes the row. */
   async read(): Promise<void> {
     await this.#client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
@@ -241,7 +244,7 @@ class TableMirror extends ForeignMirror {
     this.judge();
   }
 
-  /** Locks the table against other writers during `work`. */
+  /** Runs `work` while the table is locked against other writers. */
   async #locked(work: () => Promise<void>): Promise<void> {
     await this.#query('written', 'begin');
     await this.#query('written', `lock table ${this.#from} in share row exclusive mode`);
@@ -253,11 +256,11 @@ class TableMirror extends ForeignMirror {
     return this.#query('written', `delete from ${this.#from} where ${this.#id} = any($1)`, [ids]);
   }
 
-  /** @param under the table's own forms of the ID */
+  /** @param under the table's spellings of the ID, one for each row with this ID */
   async #put(under: string[], result: Assessment): Promise<void> {
     const { assessment_id: key, updated_at: updatedAt } = result;
     const values = [under[0] ?? key, this.#isNumber ? Date.parse(updatedAt) : updatedAt, JSON.stringify(result)];
-    // If the ID repeats, one row replaces all of them.
+    // If several rows have the ID, one new row replaces them all.
     if (under.length > 1) await this.#remove(under);
     const insert = `insert into ${this.#from} (${this.#id}, ${this.#time}, ${this.#record}) values ($1, $2, $3)`;
     const update = `update ${this.#from} set ${this.#time} = $2, ${this.#record} = $3 where ${this.#id} = $1`;

@@ -30,7 +30,7 @@ import { type Inside, missing, needsMailServer, operator, organisationCommand } 
 import { count, email, flag, or, several, text, time } from '../../kit/options.ts';
 import { listOf, pick, table, tableOf } from '../../kit/table.ts';
 
-/** Refuses empty text, because an empty variable of a script would make a key without an end. */
+/** Refuses empty text: if a script passes an empty variable as the end of a key, the key must not become endless. */
 const filled = (value: string): Option<string> => ({
   value,
   read(raw, name) {

@@ -37,7 +37,7 @@ const declared = {
 };
 type Listening = Call<Values<typeof declared>>;
 
-/** The organisation of the option, or the only one. */
+/** Finds the organisation of `--organisation`. Without the option, exactly one organisation must exist. */
 async function organisationToFollow(app: App, id: string | undefined) {
   if (id !== undefined) return organisationOf(app, id);
   const all = await listOrganisations(app.db);
@@ -63,7 +63,7 @@ function line(result: Result): string {
 
 const maxListed = 1000;
 
-/** The lines that are printed meanwhile, and the result at the end. */
+/** Prints a line for each forwarded event while the command listens, and the summary when it ends. */
 class Session {
   readonly forwarder: Forwarder;
   readonly tally = { forwarded: 0, failed: 0 };
@@ -76,7 +76,7 @@ class Session {
     this.forwarder = createForwarder(call.options.forwardTo, systemClock, call.signal);
   }
 
-  // With --json standard output is kept for the one value at the end.
+  // With --json, standard output contains only the value that the command prints at the end.
   say(text: string): void {
     (this.#call.json ? terminal().errors : terminal().output).write(`${text}\n`);
   }
@@ -94,7 +94,7 @@ class Session {
     this.say(line(result));
   }
 
-  /** Sends the deliveries of --check, which a receiver must refuse, and the samples of --trigger. */
+  /** Sends the deliveries of --check, which a receiver must refuse, and the sample events of --trigger. */
   async begin(secret: string, baseUrl: string): Promise<void> {
     this.say(`Signing secret: ${secret}`);
     const sampleOf = (type: EventType) =>
@@ -132,7 +132,8 @@ async function listenInDatabase({ options, signal }: Listening, session: Session
     const secret = options.secret ?? newSecret(app.random);
     const wanted = options.events ?? [...eventTypes];
     await session.begin(secret, app.settings.baseUrl);
-    // Samples and checks need no organisation. Without --organisation, the command sends nothing else.
+    // Samples and checks need no organisation. If they are requested without --organisation, the command forwards no
+    // events.
     const onlySamples = options.organisation === undefined && (options.trigger.length > 0 || options.check);
     if (!onlySamples) {
       const { organisation_id: id, public_id } = await organisationToFollow(app, options.organisation);
@@ -152,7 +153,7 @@ async function listenInDatabase({ options, signal }: Listening, session: Session
   });
 }
 
-/** The service's own words, or the fault of the connection. */
+/** The service's error message, or the reason why the connection failed. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof ArsError)) return String(error);
   const cause = error.cause as { message?: string; cause?: { code?: string } } | undefined;
@@ -197,7 +198,7 @@ async function listenAtService({ options, signal }: Listening, session: Session)
       }
       if (one.type !== 'delivery') continue;
       const { event, delivery_id: id, headers, body } = one as Required<typeof one>;
-      // Keeps the service's signature, unless the developer has set a secret.
+      // The delivery keeps the service's signature, unless the developer has set another secret.
       const sent =
         options.secret === undefined
           ? session.forwarder.post(id, headers, body)

@@ -8,7 +8,7 @@ import { type ForeignMirror, openForeignMirror } from './foreign-mirror.ts';
 import { checked, flag, or, required, text } from '../../kit/options.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 
-/** The usual causes of each kind of difference. */
+/** One sentence for each kind of difference, with the usual causes. */
 const sentences: Record<Cause, string> = {
   coming: 'changed since the newest change that the mirror holds; its next poll brings it',
   restored:
@@ -27,7 +27,7 @@ const passing: Cause[] = ['coming', 'restored'];
 
 const lists = ['subject', 'rqf_level_code', 'group_id'];
 
-/** The mirror's filters, as the query of its full sync. A parameter of a list may repeat. */
+/** Reads the mirror's filters from the query of its full sync. Only parameters that take a list may repeat. */
 function filtersOf(text: string): Filters {
   const query = new URLSearchParams(text);
   const filters: Record<string, unknown> = {};
@@ -60,12 +60,12 @@ const options = {
 };
 type Verifying = Call<Values<typeof options>>;
 
-/** The service of the mirror, and the organisation of the key. */
+/** The client and filters to compare the mirror with. `organisation`: the organisation of the access key. */
 type Service = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
 
 /**
- * Refuses to remove more than half of a mirror: the key may be restricted or of another organisation, or the filters
- * wrong. Withdrawn results do not count, because a mirror may have missed many withdrawals.
+ * Refuses to remove more than half of a mirror, because the access key or the filters may not be those of the mirror.
+ * Withdrawn results do not count, because a mirror may have missed many withdrawals.
  * @throws Failure
  */
 async function refuseToEmpty(service: Service, mirror: ForeignMirror, differences: CausedDifference[]): Promise<void> {
@@ -82,12 +82,13 @@ async function refuseToEmpty(service: Service, mirror: ForeignMirror, difference
 }
 
 const pageSize = 500;
-/** Up to this number, results are read by ID. */
+/** Up to this number, the command always reads results one by one, by ID. */
 const fewResults = 64;
 
 /**
- * Reads differing and repeated results again, by ID or by a full sync if that takes fewer requests, and repairs the mirror.
- * @returns the IDs that the mirror has changed meanwhile
+ * Reads differing and repeated results again and repairs the mirror. If a full sync takes fewer requests than reads by
+ * ID, the command uses a full sync.
+ * @returns the IDs of records that the mirror has changed meanwhile
  */
 async function repair(
   { client, filters, signal }: Service,
@@ -105,7 +106,7 @@ async function repair(
       if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
       if (wanted.size === 0) break;
     }
-    // Results that have left the filters meanwhile do not belong in the mirror.
+    // Results that the full sync did not return have left the filters meanwhile, so the mirror must not get them.
     if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
   }
   for (const ids of inParts([...wanted])) {
@@ -122,7 +123,7 @@ function inParts(ids: string[]): string[][] {
   return parts;
 }
 
-/** @throws every other error */
+/** @returns null for `not_found`. @throws every other error */
 function absent(error: unknown): null {
   if (error instanceof ApiError && error.code === 'not_found') return null;
   throw error;
@@ -175,12 +176,12 @@ function report(
   return lines.join('\n');
 }
 
-/** The mirror, and a function to read it again. */
+/** The open mirror, and a function that opens it again. `isWritten`: a repair has begun to write. */
 type Opened = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
 
 /**
- * Compares, and with --repair repairs. Starts again if the service is restored from a backup meanwhile, and then reads a
- * mirror again that was written to.
+ * Compares the mirror with the service and, with --repair, repairs the mirror. If the service is restored from a backup
+ * meanwhile, the comparison starts again, and a mirror that was written to is read again.
  */
 async function verify({ options: { since, ...wanted } }: Verifying, service: Service, opened: Opened) {
   let repaired = 0;
@@ -211,10 +212,11 @@ async function run(call: Verifying) {
   const open = () => openForeignMirror(name, { id, updatedAt, record, willWrite, readsContents });
   const opened: Opened = { mirror: await open(), open, isWritten: false };
   try {
-    // The first request fails soon, for a person at a terminal. Later requests are patient.
+    // The first request fails soon, so that a person at a terminal does not wait. Later requests are retried for
+    // longer.
     const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
     const { organisation_id: organisation } = await client.health(reach).catch((error: unknown) => {
-      // A service that sends Retry-After does answer.
+      // A response with Retry-After shows that the service is there, so this request waits for longer.
       if (!(error instanceof ApiError) || error.retryAfterMs === null) throw error;
       return client.health({ signal: call.signal });
     });

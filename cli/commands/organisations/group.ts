@@ -28,7 +28,7 @@ function payload({ group_id, type, ref, name: its, active: isActive, members, cr
   return { group_id, type, ref, name: its, active: isActive, members, created_at, updated_at };
 }
 
-/** @throws Failure */
+/** @throws Failure if there is no such group */
 export async function groupOf(app: App, organisationId: number, id: string, kind: Kind): Promise<BrowsedGroup> {
   const find = async (uuid: string) => {
     const found = await browseGroup(app.db, organisationId, uuid, null);
@@ -49,7 +49,7 @@ export async function listGroups(app: App, organisationId: number, type: string 
   }
 }
 
-/** Null: active and archived groups. */
+/** The option `--active`. If the option is absent, null means active and archived groups. */
 export const active = or(
   parsed('yes|no', 'yes or no', (input) => ({ yes: true, no: false })[input]),
   null,
@@ -78,7 +78,7 @@ const changing =
     return { json: payload(now), text: `${now.name} (${now.ref}) is ${now.active ? 'active' : 'archived'}.` };
   };
 
-/** Carries out the job. If this process ends, another one continues the job. */
+/** Orders a job and runs it to its end. If this process is killed, another process continues the job. */
 async function moveLearners(
   { app, organisationId, act }: Inside,
   moving: Moving & { learnerIds: readonly string[]; managingTeams: boolean },
@@ -105,7 +105,7 @@ async function moveAll(
   }
 }
 
-/** The result of a change of memberships, and the rows that were left out. */
+/** The output of a change of memberships, with the rows of the file that were left out. */
 function outcomeOf(json: object, sentence: string, preview: PastedPreview | null): Output {
   const faults = preview?.faults ?? [];
   return {
@@ -117,7 +117,7 @@ function outcomeOf(json: object, sentence: string, preview: PastedPreview | null
 
 const pastedOf = async (file: string) => readPastedRefs(await readTextFile(file));
 
-/** A command that adds or removes the learners of a file of references. */
+/** A command that adds or removes the learners whose references are in a file. */
 function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: string; summary: string; takes: string }) {
   return organisationCommand({
     ...declared,
@@ -175,7 +175,7 @@ function showMembers(kind: Kind, takes: string): Command {
   });
 }
 
-/** A command that moves all members or the learners of a file to another group of the type. */
+/** A command that moves all members, or the learners in a file, to another group of the same type. */
 function move(kind: Kind, id: string): Command {
   return organisationCommand({
     name: `${kind} move`,

@@ -9,7 +9,7 @@ import { act, missing, organisationCommand } from '../../kit/open.ts';
 import { line, required, text } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
-/** A member by ID or email address. @throws Failure */
+/** Finds a member by ID or email address. @throws Failure */
 function personOf(people: Member[], name: string): Member {
   const found = people.filter((one) => one.user_id === name.toLowerCase() || one.email === plainEmail(name));
   if (found.length > 1) throw new Failure('Several people have this address: give the id; ars user list shows them.');

@@ -7,7 +7,7 @@ import { type Inside, missing, needsMailServer, operator, organisationCommand } 
 import { email, flag, required, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
-/** Changes the role of a member, or with null removes the member. */
+/** Changes the role of a member. If `to` is null, removes the member. */
 async function change(call: Call<unknown> & Inside, to: Role | null): Promise<string> {
   const { app, organisationId } = call;
   const [id] = call.positionals as [string];
@@ -39,7 +39,7 @@ export const commands: Command[] = [
           throw new Failure(
             'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
           );
-        // No open invitation outranks the operator, so `outranked` does not occur.
+        // The operator may give every role, so `outranked` does not occur.
         if (typeof made === 'string') throw new Failure('The organisation has too many people and open invitations.');
         return made;
       });

@@ -67,7 +67,7 @@ function verdictWords({ verdict, withdrawn_at }: Inspection): string {
   }[verdict];
 }
 
-/** Says whether this service would make the same bytes again. */
+/** A sentence on whether this service can make the same file again, byte for byte. */
 function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
   if (verdict === 'withdrawn') return 'Its content is gone.';
   if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
@@ -90,7 +90,7 @@ export const commands: Command[] = [
     summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
     options: { out: required(text('DIR')), since: required(position('T')) },
     run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
-      // Evidence is personal data, so the log says that it leaves the service.
+      // Evidence packs contain personal data, so the audit log records that they leave the service.
       await note(`results since ${formatPosition(since)}`);
       const onReport = (done: number, total: number) => progress(`${done} of ${total} reports`);
       const counts = await exportEvidence(app, organisationId, since, out, onReport, signal);

@@ -18,7 +18,7 @@ import { pick, tableOf } from '../../kit/table.ts';
 
 const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
 
-/** Says that there may be more learners. */
+/** The sentences after a list that may continue or is incomplete. */
 function moreWords({ extent, scanned }: LearnerPage, next: string | null): string {
   const some =
     extent === 'some'
@@ -28,7 +28,7 @@ function moreWords({ extent, scanned }: LearnerPage, next: string | null): strin
   return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
 }
 
-/** The content of the console's page of a learner. */
+/** Reads the data that the console shows on a learner's page. */
 async function recordOf(app: App, organisationId: number, learnerId: string) {
   const head = (await findLearnerHead(app.db, organisationId, null, learnerId))!;
   const record = await readRecord(app.db, organisationId, null, learnerId, {
@@ -96,7 +96,7 @@ export const listCommands: Command[] = [
         updated_at: iso(row.position),
       }));
       const next = page.next !== null && 'after' in page.next ? page.next.after : null;
-      // The log never contains the name of the search.
+      // The audit log must not contain the name that was searched for, so `logged` leaves it out.
       const sorting = sort && `${sort.descending ? '-' : ''}${sort.by}`;
       const logged = { group, team, subject, placement, state, sort: sorting, after, limit: options.limit };
       const query = new URLSearchParams();

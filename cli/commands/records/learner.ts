@@ -27,7 +27,10 @@ type Changing = Call<{ reason: string | undefined }> & Inside & { who: NamedLear
 
 const byOf = ({ options }: Changing) => ({ actor: operator, reason: options.reason ?? null });
 
-/** A change of one learner, whose ID is the resource in the audit log. @throws Failure if there is no such learner */
+/**
+ * Changes one learner. The audit log records the learner's ID as the resource.
+ * @throws Failure if there is no such learner
+ */
 function change<T extends { learner_id: string }>(
   { organisationId, act, who }: Changing,
   verb: (work: UnitOfWork, organisationId: number, who: NamedLearner) => Promise<T>,
@@ -39,7 +42,7 @@ function change<T extends { learner_id: string }>(
 
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
-/** The ID of a learner by reference or ID. @throws Failure */
+/** Finds the ID of a learner who is named by reference or ID. @throws Failure */
 async function idOfNamed(app: App, organisationId: number, name: string): Promise<string> {
   const learner =
     (await findNamedLearner(app.db, organisationId, { ref: name })) ??
@@ -48,7 +51,7 @@ async function idOfNamed(app: App, organisationId: number, name: string): Promis
   return learner.learner_id;
 }
 
-/** The preview without personal data. */
+/** The preview of a merge in IDs and numbers, without personal data. */
 function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
   const side = (one: Side) =>
     pick(one, 'learner_id', 'results', 'withdrawn', 'evidence', 'open_invitations', 'sitting');

@@ -28,7 +28,7 @@ const options = {
 };
 type Importing = Call<Values<typeof options>>;
 
-/** Rejected lines on the screen. The file of rejected lines contains all of them. */
+/** The command prints at most this many rejected lines. The file of rejected lines contains all of them. */
 const shownLines = 5;
 
 function bar(share: number): string {
@@ -39,14 +39,14 @@ function bar(share: number): string {
 
 const number = (value: number) => value.toLocaleString('en-GB');
 
-/** A run that stops leaves its rejected lines here. */
+/** The file that keeps the rejected lines of a run that was stopped. */
 const partOf = (file: string) => `${file}.part`;
 
-/** The file of rejected lines. It replaces the one of an earlier run only when the run ends. */
+/** Opens the file of rejected lines. The new file replaces the file of an earlier run only when this run ends. */
 async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
   if (path === null) return { add: async () => {}, close: async () => {} };
   const writtenTo = target === null ? path : await besideOf(target);
-  // Opened before the import, so that no rejected line is lost.
+  // The file is opened before the import begins, so that no rejected line is lost.
   const file = await open(writtenTo, target === null ? 'a' : 'wx', 0o600).catch(() => {
     throw new Failure(`cannot write ${path}: name another file with --rejected`);
   });
@@ -60,7 +60,7 @@ async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
       });
       isEmpty = false;
     },
-    /** @param isWhole false: the run has stopped, and the lines stay in the `.part` file */
+    /** @param isWhole false: the run was stopped, so the lines stay in the `.part` file */
     async close(isWhole: boolean): Promise<void> {
       settle();
       await file.close();
@@ -73,7 +73,10 @@ async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
   };
 }
 
-/** A copy of standard input. A dry run is one transaction, which must not wait for the program that writes there. */
+/**
+ * Copies standard input to a file. A dry run is one transaction, which must not wait for the program that writes to
+ * standard input.
+ */
 async function spooled(signal: AbortSignal): Promise<ReadStream> {
   const folder = await mkdtemp(join(tmpdir(), 'ars-import-'));
   try {
@@ -85,7 +88,7 @@ async function spooled(signal: AbortSignal): Promise<ReadStream> {
     await once(opened, 'open');
     return opened;
   } finally {
-    // An open file can still be read.
+    // The copy is open, so it can still be read after its folder is removed.
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -93,9 +96,9 @@ async function spooled(signal: AbortSignal): Promise<ReadStream> {
 type Input = {
   file: string;
   format: 'ndjson' | 'csv';
-  /** Bytes, if known. */
+  /** The size in bytes; null if unknown. */
   size: number | null;
-  /** `target`: the file at the end of links; null for a pipe or device. */
+  /** `target`: the file to which the links of `path` lead; null for a pipe or device. */
   rejected: { path: string | null; target: string | null; isNamed: boolean };
 };
 
@@ -118,13 +121,13 @@ async function readInput(call: Importing): Promise<Input> {
   return { file, format, size: kind?.size ?? null, rejected };
 }
 
-/** The input, until it ends or the command is stopped. */
+/** Opens the input. The stream ends with the input, or when the command is stopped. */
 async function openInput(file: string, dryRun: boolean, signal: AbortSignal) {
   const opened = file !== '-' ? createReadStream(file) : dryRun ? await spooled(signal) : null;
   const source = opened ?? terminal().input;
   const input = source.pipe(new PassThrough());
   source.once('error', (error) => input.destroy(error));
-  // The program that writes to standard input may pause for any time.
+  // The program that writes to standard input may pause for any time, so a stop must not wait for its next line.
   const stop = () => {
     source.unpipe(input).destroy();
     input.end();
@@ -158,7 +161,7 @@ function summary(counts: ImportCounts, faults: string[], rejected: Input['reject
   );
 }
 
-/** Names that look damaged are imported, because nobody may be there to ask. */
+/** Lists lines with names that look damaged. The import accepts such names, because a command can't ask. */
 const damagedWords = (lines: readonly number[]): string[] =>
   lines.length === 0
     ? []

@@ -21,7 +21,7 @@ export const target = { format: word(sheetFormats), out: text('FILE') };
 
 type Targeted = Call<{ format: SheetFormat | undefined; out: string | undefined }>;
 
-/** The format of --format, or of the ending of --out. */
+/** Reads the target of a list. Without --format, the ending of the file name in --out decides the format. */
 export function readTarget({ options: { out, format } }: Targeted): { out: string | undefined; format: SheetFormat } {
   const ending = /\.(csv|xlsx)$/i.exec(out ?? '')?.[1]?.toLowerCase() ?? 'json';
   const target = { out, format: format ?? (ending as SheetFormat) };
@@ -29,7 +29,7 @@ export function readTarget({ options: { out, format } }: Targeted): { out: strin
   return target;
 }
 
-/** The options with these names as a query of the console. */
+/** Converts the options with these names to a query of the console. */
 export function queryOf(call: Call<Record<string, unknown>>, names: readonly string[]): URLSearchParams {
   return new URLSearchParams(
     names.flatMap((name) => (typeof call.options[name] === 'string' ? [[name, call.options[name]]] : [])),
@@ -44,8 +44,8 @@ export function filterOf(query: URLSearchParams, zone: string): ResultFilter {
 }
 
 /**
- * Writes a sheet to the file of --out or to standard output. The audit row comes first, and describes the content without
- * personal data.
+ * Writes a sheet to the file of --out or to standard output. The audit row is written first and describes the content
+ * without personal data.
  */
 export async function writeSheet<Row>(
   app: App,
@@ -76,7 +76,7 @@ export async function writeSheet<Row>(
   });
   if (out === undefined) {
     for await (const part of file) await writeOut(part);
-    // Standard output contains only the list.
+    // Standard output contains only the list, so the number of results goes to standard error.
     if (call.json) terminal().errors.write(`${JSON.stringify({ results: written })}\n`);
     return { json: undefined, text: '' };
   }
@@ -84,7 +84,10 @@ export async function writeSheet<Row>(
   return { json: { results: written, file: out }, text: `${written.toLocaleString('en-GB')} results are in ${out}.` };
 }
 
-/** Filters that go with --list, which sets its own levels and takes the newest results. */
+/**
+ * The filters that can be combined with --list. Other filters can't, because a list sets its own levels and takes the
+ * newest results.
+ */
 const listFilters = ['team', 'group', 'from', 'to'];
 
 const listNames = fundingLists.map((one) => one.name);

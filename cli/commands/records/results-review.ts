@@ -13,7 +13,7 @@ import { type Inside, missing, operator, organisationCommand } from '../../kit/o
 import { checked, flag, limit, line, or, reason, required, text, word } from '../../kit/options.ts';
 import { tableOf } from '../../kit/table.ts';
 
-/** @throws Misuse */
+/** @throws Misuse if the ID is no UUID */
 export function assessmentId({ positionals: [id] }: Pick<Call, 'positionals'>): string {
   if (!isUuid(id!.toLowerCase())) throw new Misuse('the assessment id must be a UUID');
   return id!.toLowerCase();
@@ -36,7 +36,7 @@ const refusalWords: Record<Exclude<Refusal, 'gone'>, string> = {
   same_person: 'You decided on this result before, and the learner objects: an owner or admin decides, in the console.',
 };
 
-/** The result has changed since the decision was prepared. */
+/** The result has changed since the decision was prepared, so the command may try again. */
 class Changed extends Failure {}
 
 /** @throws Failure for a refusal, which rolls back the unit of work */
@@ -52,7 +52,7 @@ const whyOf = ({ flags, requested_at }: { flags: string[]; requested_at: Date | 
 
 async function list({ app, organisationId, note }: Inside, filter: Filter, max: number): Promise<Output> {
   const found = await findWaiting(app.db, organisationId, filter, { visibility: null, after: null, limit: max });
-  // Levels are personal data, so the log says who reads them.
+  // Levels are personal data, so the audit log records who reads them.
   await note(null);
   const data = found.map(({ body, assessed_at, full_name: _, rank: __, ...row }) => {
     const { working_level, rqf_level } = contentOf(body, assessed_at);
@@ -86,7 +86,7 @@ async function show({ app, organisationId, note }: Inside, id: string): Promise<
   };
 }
 
-/** Attempts if the result changes meanwhile. */
+/** The command tries a decision at most this many times if the result changes meanwhile. */
 const maxAttempts = 5;
 
 const takes = 'ASSESSMENT_ID';

@@ -26,7 +26,7 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, note, prepared: id }) => {
       const data = await historyOf(app.db, organisationId, id);
       if (data === undefined) throw missing('result', id);
-      // Scores and reasons are personal data, so the log says who reads them.
+      // Scores and reasons are personal data, so the audit log records who reads them.
       await note(id);
       return {
         json: { assessment_id: id, data },

@@ -41,7 +41,10 @@ function embeddedSettings(): Settings {
   return settings;
 }
 
-/** The backup contains no secret if the service has it from ARS_SECRET. */
+/**
+ * Whether the backup contains the service's secret. If the service reads the secret from ARS_SECRET, the backup
+ * contains none.
+ */
 async function hasSecret(url: string, out: string): Promise<boolean> {
   const secret = await readFile(join(out, 'own', 'secret'), 'utf8').catch(() => null);
   if (secret === null) return false;
@@ -104,7 +107,7 @@ export const commands: Command[] = [
       const settings = embeddedSettings();
       const options = { onCopied: meterOf(call), signal: call.signal, secret: settings.secret !== undefined };
       const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), options).catch(stopped(call));
-      // Opening it once shows now whether the backup can be used.
+      // The command opens the restored service once, so that the operator learns now whether the backup can be used.
       const opened = await openApp({ ...settings, log: 'none' }).catch((error: Error) => {
         throw new Failure(
           `The backup of ${madeAt} is in ${settings.dataDir}, but can't be opened yet: ${error.message}`,

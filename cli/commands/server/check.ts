@@ -10,7 +10,7 @@ import { act, note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';
 
-/** Never shows the text that was found. */
+/** Hides parts of a key that contain a National Insurance number, because the output must not repeat what was found. */
 function shown({ table: name, column, key }: Place): Place {
   const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
   return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };
@@ -19,7 +19,7 @@ function shown({ table: name, column, key }: Place): Place {
 const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places.map(rowOf)]);
 const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
 
-/** Each place has its own transaction and audit row. A command that was stopped continues when it is run again. */
+/** Redacts each place in its own transaction, with an audit row. If the command is stopped, the next run continues. */
 async function redactAll(app: App, places: Place[], call: Call<unknown>): Promise<Place[]> {
   const redacted: Place[] = [];
   const packs = new Map<string, { organisationId: number; assessmentId: string }>();
@@ -34,7 +34,7 @@ async function redactAll(app: App, places: Place[], call: Call<unknown>): Promis
     const assessmentId = place.key.assessment_id;
     if (place.table === 'evidence') packs.set(assessmentId!, { organisationId, assessmentId: assessmentId! });
   }
-  // New evidence packs come last, when all text that they show is redacted.
+  // The evidence packs are made again last, when all text that they show is redacted.
   for (const { organisationId, assessmentId } of packs.values()) await readReport(app, organisationId, assessmentId);
   return redacted;
 }

@@ -53,7 +53,8 @@ export const commands: Command[] = [
     summary: 'Bring the database up to date (the service does it at its start too)',
     run: async () => {
       const settings = readSettings(terminal().environment);
-      // A pooler that runs with the service may be stopped now. It can then lead to no other database.
+      // A pooler that runs with the service may be stopped now. A stopped pooler can't lead to another database, so the
+      // command continues.
       const isProved = await proveOneDatabase(settings).then(
         () => true,
         (error: unknown) => {

@@ -34,7 +34,7 @@ const options = {
   reset: flag,
 };
 
-/** Faults on purpose; the same seed repeats them. */
+/** Faults that the sandbox makes on purpose. The same seed makes the same faults again. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
 
 function chaosInWords({ kinds, seed }: Chaos): string {
@@ -76,7 +76,7 @@ Stop with Ctrl+C.
 `;
 }
 
-/** Makes changes until the sandbox is stopped. Failed changes are logged. */
+/** Calls `change` every `everyMs` milliseconds until the sandbox is stopped. Errors are logged. */
 async function repeat(
   { app: { log } }: Service,
   everyMs: number,
@@ -121,7 +121,7 @@ function readChaos({ options: { chaos: kinds, seed } }: Calling): Chaos | null {
   return kinds === undefined ? null : { kinds, seed: seed ?? systemRandom.uuid().slice(0, 8) };
 }
 
-/** The sandbox with its first learners, and the lock that keeps another command from making it too. */
+/** Creates the sandbox with its first learners. The lock keeps another command from creating the sandbox too. */
 async function makeSandbox({ app }: OpenApp, call: Calling): Promise<{ sandbox: Sandbox; lock: FileLock }> {
   await makeFolder(app.settings.dataDir);
   const path = join(app.settings.dataDir, 'sandbox.lock');
@@ -171,7 +171,7 @@ async function run(call: Calling) {
     const { organisation_id: id } = sandbox.organisation;
     const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
     if (!call.json) terminal().output.write(welcome(service, sandbox, since, perMinute, chaos));
-    // The service answers while the other learners are made.
+    // The service already answers requests while the other learners are created.
     filled = await sandbox.fill((done) => {
       hasFilled = true;
       call.progress(`Making learners: ${shown(done)} of ${shown(sandbox.plan.total)}`);
@@ -193,7 +193,7 @@ async function run(call: Calling) {
     console_url: `${url}/console`,
     owner: sandbox.owner,
   };
-  // A script reads this one line when everything is there.
+  // Scripts wait for this line, which is printed when all learners are there.
   if (call.json) terminal().output.write(`${JSON.stringify(ready)}\n`);
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,

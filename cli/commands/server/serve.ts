@@ -32,7 +32,7 @@ export const commands: Command[] = [
 async function serve({ signal, json }: Call<unknown>, role: Role, settings: Settings): Promise<Output> {
   const { metricsHost: host, metricsPort: port } = settings;
   const isOne = cluster.isWorker;
-  // Probes are answered while the database is opened, which may take minutes.
+  // The process answers probes while it opens the database, which may take minutes.
   const unwatch = port === null || isOne ? null : watchProcess(systemClock, role);
   const operations = port === null || isOne ? null : await startOperations({ host, port });
   try {
@@ -49,7 +49,7 @@ async function serve({ signal, json }: Call<unknown>, role: Role, settings: Sett
   } finally {
     unwatch?.();
     await operations?.stop();
-    // The channel to the supervisor would keep this process alive.
+    // An open channel to the supervisor would keep this process alive.
     if (isOne) cluster.worker!.disconnect();
   }
   return { json: { stopped: true }, text: '' };

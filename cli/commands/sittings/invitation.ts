@@ -111,9 +111,11 @@ export const commands: Command[] = [
           ...(supervisor === undefined ? {} : { supervisor }),
           ...(purpose === undefined ? {} : { purpose }),
         };
-        // A sitting that completes locks its own row before the invitation's row. This lock comes before both.
+        // This lock comes first to prevent a deadlock: a sitting that completes locks its own row before the
+        // invitation's row.
         await lockFeed(work, organisationId);
-        // The invitation comes first, so that a sitting which begins meanwhile has the new values or is corrected.
+        // The invitation changes before its sittings, so that a sitting that begins meanwhile has the new values or is
+        // corrected.
         const row = await adjustInvitation(work, organisationId, id, changes);
         if (row === undefined) throw new Failure(`The invitation ${id} is withdrawn.`);
         await correctSupervision(work.tx, organisationId, id, changes);

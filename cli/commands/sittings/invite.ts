@@ -52,7 +52,7 @@ function verdict(faulty: number, doubtful: number): string {
   return `${parts.join(', ')}; nothing was written.`;
 }
 
-/** Options that accept doubtful rows, with the kinds of doubt. */
+/** The options that accept doubtful rows, and the kinds of doubt that each option accepts. */
 const optionsFor = {
   '--accept-names': ['encoding', 'question_mark', 'reference'],
   '--new-learners': ['known', 'twice'],

@@ -12,7 +12,8 @@ export const emptiedWords: Record<Emptied, string> = {
   erased: 'the learner was erased',
 };
 
-// The expressions match the indexes. Arrays of IDs, because a join's generic plan reads every event.
+// The expressions equal those of the indexes, so that the indexes are used. The IDs are arrays, because the generic
+// plan of a join would read every event.
 const empty = statement('event.empty')`
   with found as (
     select event_id from event
@@ -27,7 +28,8 @@ const empty = statement('event.empty')`
      order by e.event_id for update)
   update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
   returning e.event_id`;
-// A delivery's ID follows from its event and endpoint. "not in" hides the index of due deliveries.
+// A delivery's ID is computed from its event and endpoint, so this statement finds deliveries by ID. `not in` keeps the
+// planner from the index of due deliveries.
 const cancel = statement('event.cancel_deliveries')`
   with locked as (
     select d.delivery_id from delivery d
@@ -39,9 +41,9 @@ const cancel = statement('event.cancel_deliveries')`
    where d.organisation_id = $1 and d.delivery_id = any(array(select delivery_id from locked))`;
 
 /**
- * Empties events of withdrawn results and erased learners, and cancels their deliveries, in the transaction that
- * removes them. The feed's lock is held. A resend locks its events first (webhooks/resend.ts), so its deliveries are
- * either cancelled here or never made.
+ * Empties events of withdrawn results or erased learners, and cancels the events' deliveries. Call this under the
+ * feed's lock, in the transaction that withdraws or erases. A resend locks its events first (webhooks/resend.ts), so
+ * its deliveries are either cancelled here or never created.
  */
 export async function cancelEvents(
   work: UnitOfWork,
@@ -56,7 +58,8 @@ export async function cancelEvents(
     why,
   ]);
   if (emptied.length === 0) return;
-  // A separate statement sees deliveries that others made while the first one waited.
+  // This statement is separate, so that its snapshot contains deliveries that others created while the first statement
+  // waited.
   await work.tx.query(cancel, [organisationId, uuidArray(emptied.map((row) => row.event_id)), new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
 }

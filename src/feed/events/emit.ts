@@ -5,10 +5,10 @@ import { type Database, statement, type Tx } from '../../platform/db/database.ts
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { assessmentCompleted, type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-/** The channel that wakes delivery workers. The payload is an organisation's ID. */
+/** The NOTIFY channel that wakes delivery workers. The payload is the ID of the organisation with new deliveries. */
 export const deliveryChannel = 'ars_delivery';
 
-// The groups of an event are one array literal, so that matching an endpoint is one overlap of two arrays.
+// The groups of an event are one array, so that one `&&` compares them with the groups of an endpoint.
 const insert = statement('event.insert')`
   with occurred as materialized (
     select ${eventIdAt('$3::timestamptz', 'event_id')} as event_id, payload, groups::uuid[] as groups
@@ -44,7 +44,7 @@ function wakerOf(db: Database): (organisationId: number) => Promise<void> {
   return waker;
 }
 
-/** Wakes workers after the commit. In the transaction, NOTIFY would serialise the commits of all organisations. */
+/** Wakes workers after the commit. NOTIFY inside the transaction would serialise the commits of all organisations. */
 export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
   if (work.opened.has(once)) return;
@@ -55,8 +55,8 @@ export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**
- * Writes events and a delivery for each subscribed endpoint, in the transaction of their cause. The feed's lock is
- * held. Paused and disabled endpoints get deliveries that wait.
+ * Writes events, and a delivery of each event for each subscribed endpoint, in the transaction that causes the events.
+ * Deliveries to paused and disabled endpoints wait. The caller holds the feed's lock.
  */
 async function emit(
   work: UnitOfWork,
@@ -76,7 +76,10 @@ async function emit(
   if (row!.count > 0) wakeWorkers(work, organisationId);
 }
 
-/** One event for each learner. Added and removed groups both match a restricted endpoint. */
+/**
+ * Writes one event for each learner. An endpoint with restricted groups receives the event if the learner joined or
+ * left one of these groups.
+ */
 export function emitGroupsUpdated(
   work: UnitOfWork,
   organisationId: number,
@@ -101,8 +104,8 @@ export function emitGroupsUpdated(
 }
 
 /**
- * `json` is byte for byte the `data` of GET /assessments/{id} after the commit. Any membership matches a restricted
- * endpoint, and `group_ids` contains archived groups too.
+ * `json` equals, byte for byte, the `data` of GET /assessments/{id} after the commit. `groupIds` contains all groups of
+ * the learner, archived groups included.
  */
 export function emitAssessmentCompleted(
   work: UnitOfWork,

@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 
-/** The IDs that a follower remembers, and so the most commits that a failover may lose. */
+/** A follower remembers this many event IDs, so it recognises a failover that lost at most as many events. */
 const maxKnown = 1000;
 
 const newest = statement('event.newest')`
@@ -37,7 +37,10 @@ export async function newestEvent(tx: Tx, organisationId: number): Promise<Event
   return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
 }
 
-/** The number after which to continue. If the event was lost, the one before the first event since its time. */
+/**
+ * Finds the number after which a follower continues. If the event was lost, the follower continues with the first event
+ * since `atMs`.
+ */
 export async function numberAt(
   tx: Tx,
   organisationId: number,
@@ -50,14 +53,14 @@ export async function isStillTold(tx: Tx, organisationId: number, eventId: strin
   return (await tx.query(notEmptied, [organisationId, eventId])).length > 0;
 }
 
-/** Waits until an organisation has another last event, or for the signal. */
+/** Waits until the number of the organisation's last event differs from `known`, or until the signal aborts. */
 type EventPoller = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
 
 const alone: EventPoller = async (_organisation, _known, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
-/** One statement polls for all followers of a process. */
+/** Polls for all followers of a process with one statement. */
 export function createEventPoller(tx: Tx): EventPoller {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
@@ -91,9 +94,9 @@ export function createEventPoller(tx: Tx): EventPoller {
 }
 
 /**
- * Events after a number, in the order of their commits. They are numbered under the feed's lock, so no number appears
- * late. A failover may lose commits and give their numbers again. If the last event differs, the follower reads again
- * from the oldest ID that it remembers. It survives outages of the database, and ends with the signal.
+ * Yields events after a number, in the order of their commits. Numbers are given under the feed's lock, so a lower
+ * number never appears later. A failover may lose commits, and new events get their numbers: the follower then reads
+ * again from the oldest ID that it remembers. Outages of the database do not end the generator; the signal does.
  */
 export async function* followEvents(
   tx: Tx,
@@ -113,7 +116,7 @@ export async function* followEvents(
         knownIds.size === 0 ? [] : await tx.query<{ event_id: string }>(stillThere, [organisationId, last]);
       const from = there?.event_id === knownIds.get(last) ? last : Math.min(...knownIds.keys()) - 1;
       rows = await tx.query<FollowedEvent>(later, [organisationId, from, from === last ? [] : [...knownIds.values()]]);
-      // The earlier events with these numbers are lost.
+      // A remembered event with one of these numbers was lost in a failover.
       if (rows.length > 0) for (const number of knownIds.keys()) if (number >= rows[0]!.number) knownIds.delete(number);
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error;

@@ -1,7 +1,7 @@
 /**
- * The SQL of the IDs of events and deliveries. An ID contains the day of the event, which identifies the month's
- * partition: 32 zero bits, 16 bits for the day since 1970, then random bits or a hash (a version 8 UUID, RFC 9562). See
- * decision 0007.
+ * SQL that makes the IDs of events and deliveries (decision 0007). An ID contains the event's day, so that a query by
+ * ID finds the partition of the month. Layout: 32 zero bits, 16 bits for the day since 1970, then random bits or a hash
+ * (a version 8 UUID, RFC 9562).
  */
 
 export const eventIdAt = (at: string, id: string): string =>

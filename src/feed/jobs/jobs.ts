@@ -12,13 +12,13 @@ import {
 import { lockFeed } from '../position.ts';
 
 /**
- * Background work with one row for each job. A step is a unit of work that also stores the progress. If a process is
- * killed, any process continues the job in its next round.
+ * A job is background work in steps. A step is a unit of work that also stores the progress, so any process can
+ * continue the job after a crash.
  */
 export type JobRow = {
   organisation_id: number;
   run_id: string;
-  /** `waiting`: for something that the job needs, such as credits. */
+  /** `waiting`: the job needs something that is missing, such as credits. */
   status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
   created_by: string;
   created_at: Date;
@@ -30,20 +30,20 @@ export type JobKey = Pick<JobRow, 'organisation_id' | 'run_id'>;
 
 type JobKind = 'import_run' | 'invitation_run' | 'membership_run' | 'resend' | 'retention';
 
-/** The outcome of a step. Without a status, the job is still running. */
+/** The outcome of a step. If `status` is absent, the job is still running. */
 export type Stepped<P> = { status?: JobRow['status']; progress?: Partial<P> };
 
 type Because = string | null;
 
 type Handler<J, P> = {
   kind: JobKind;
-  /** Steps also run while the organisation is suspended. */
+  /** The job continues while the organisation is suspended. */
   evenSuspended?: true;
   /** @returns null if there is nothing to do now */
   step(work: UnitOfWork, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
   /** Deletes the job's personal data after it is cancelled. */
   forget?(work: UnitOfWork, job: J): Promise<unknown>;
-  /** The audit log's action and progress of a job that the service cancels. */
+  /** What the audit log records if the service cancels a job: the action, and the progress so far. */
   cancelled?: { action: string; after(job: J): string };
 };
 
@@ -101,7 +101,7 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
     (await tx.query<Stored<I, P>>(sql, values)).map(flat);
 
   return {
-    /** @returns false if the job exists */
+    /** @returns false if a job with this ID already exists */
     async order(
       work: UnitOfWork,
       organisationId: number,
@@ -116,7 +116,7 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
       (await all(tx, byId, [organisationId, runId, kind]))[0],
     lock: async ({ tx }: UnitOfWork, organisationId: number, runId: string): Promise<Job | undefined> =>
       (await all(tx, lock, [organisationId, runId, kind]))[0],
-    /** The newest first, of one person or of all. */
+    /** Lists the newest jobs first. `by`: only the jobs that this person created. */
     list: (tx: Tx, organisationId: number, limit: number, by: string | null = null): Promise<Job[]> =>
       all(tx, newest, [organisationId, kind, by, limit]),
     unended: ({ tx }: UnitOfWork, organisationId: number, before: Date | 'infinity' = 'infinity'): Promise<Job[]> =>
@@ -132,21 +132,24 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
     },
-    /** Deletes jobs that ended, or drafts that were made, before a time. */
+    /** Deletes old jobs: `ended` jobs that ended before a time, or `draft` jobs that were created before a time. */
     async prune(tx: Tx, which: 'draft' | 'ended', before: Date, input: Partial<I> = {}): Promise<void> {
       await tx.query(prune, [kind, which, before, JSON.stringify(input)]);
     },
   };
 }
 
-/** Jobs of one kind. `I` is the order, `P` the progress. */
+/** The jobs of one kind. `I`: the input of a job. `P`: its progress. */
 export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
   type Job = JobRow & I & P;
   const { kind, step } = handler;
 
   const jobs = {
     ...rowsOf<I, P>(kind),
-    /** Cancels a locked job. The audit log says why, if the service does it. Finished work stays. */
+    /**
+     * Cancels a job that the caller has locked; completed steps stay. `because`: why the service cancels the job, for
+     * the audit log.
+     */
     async end(work: UnitOfWork, job: Job, because: Because = null, progress: Partial<P> = {}): Promise<null> {
       await jobs.save(work, job, { status: 'cancelled', progress: { ...progress, cancelled_because: because } });
       await handler.forget?.(work, job);
@@ -160,7 +163,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         });
       return null;
     },
-    /** @returns false if its status is none of `from` */
+    /** @returns false if there is no such job, or its status is none of `from` */
     async cancel(
       work: UnitOfWork,
       organisationId: number,
@@ -175,8 +178,9 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       return true;
     },
     /**
-     * Cancels jobs that a restore brought back. Their rows may be of persons who were erased after the backup.
-     * @returns how many
+     * Cancels the unfinished jobs of a restored backup, because their rows may name persons who were erased after the
+     * backup.
+     * @returns how many jobs were cancelled
      */
     async cancelRestored(work: UnitOfWork, organisationId: number, before: Date): Promise<number> {
       await lockFeed(work, organisationId);
@@ -184,7 +188,10 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       for (const job of found) await jobs.end(work, job, 'restored');
       return found.length;
     },
-    /** Runs steps until there is nothing to do now. `evenSuspended`: the operator orders it. */
+    /**
+     * Runs steps until the job has nothing to do now. `evenSuspended`: also while the organisation is suspended, for
+     * commands of the operator.
+     */
     goOn(
       app: App,
       organisationId: number,
@@ -204,14 +211,17 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
       };
       return inSteps(() => withUnitOfWork(app, feedQueue(organisationId), once), signal);
     },
-    /** Continues all jobs of the kind. Several processes may run it together. */
+    /** Continues all jobs of the kind. Several processes may call this together, because each step locks its job. */
     async run(app: App, signal?: AbortSignal): Promise<void> {
       const found = await app.db.query<JobKey>(open, [kind]);
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
         jobs.goOn(app, id, runId, { signal }),
       );
     },
-    /** Handles each job that has had a status since before a time, in a unit of work each. */
+    /**
+     * Calls `inside` for each job that has the status and was created before a time. Each call has its own unit of
+     * work.
+     */
     async eachOld(
       app: App,
       status: JobRow['status'],
