@@ -25,10 +25,16 @@ const forgotten: Fault = {
   example: anotherId,
 };
 
-/** `amended`: new bodies by ID. `confirmed`: results that an amendment brought to what the record says. */
+/**
+ * `amended`: new bodies by ID. `confirmed`: results that already equal the record, because an amendment made the same
+ * change.
+ */
 type Compared = { amended: Map<string, string>; confirmed: { assessment_id: string; before: string }[] };
 
-/** Compares accepted records with the stored bodies and with the last imported ones. Amendments since then stay. */
+/**
+ * Compares accepted records with the stored bodies and with the last imported bodies. If a record repeats the last
+ * import, later amendments stay.
+ */
 export async function compare(
   work: UnitOfWork,
   organisationId: number,

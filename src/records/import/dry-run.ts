@@ -1,21 +1,21 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** Tables without a learner ID. They are small, so all of an organisation's rows are copied. */
+/** Tables without a learner ID. These tables are small, so all rows of the organisation are copied. */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
-/** Tables that start empty. The history of copied results is added. */
+/** Tables that start empty. `copyFor` adds the history of the results that it copies. */
 const addedTo = ['assessment_change', 'digest_cell'];
 
 /** Copies the rows that a batch can read or change. */
 export type DryRun = { copyFor(records: readonly ReadyRecord[]): Promise<void> };
 
 /**
- * Hides the tables that an import writes behind temporary tables of the same names, for the rest of this unit of work,
- * which must be rolled back. An import then runs in the copies, and holds no lock that another writer could wait for.
+ * Puts temporary tables in front of the tables that an import writes, so that the import holds no lock that others wait
+ * for. The caller must roll this unit of work back.
  */
 export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Promise<DryRun> {
   await tx.query('set transaction isolation level repeatable read');
-  // Generated columns cannot be copied. The database computes them again.
+  // Generated columns cannot be copied, so the database computes these columns again.
   const tables = await tx.query<{ schema: string; name: string; columns: string }>(
     `select table_schema as schema, table_name as name,
             string_agg(quote_ident(column_name), ', ' order by ordinal_position) filter (where is_generated = 'NEVER') as columns
@@ -25,7 +25,8 @@ export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Pr
   const schema = tables[0]!.schema;
   for (const name of [...tables.map((table) => table.name), ...ofOrganisation, ...addedTo])
     await tx.query(`create temporary table "${name}" (like "${schema}"."${name}" including all) on commit drop`);
-  // Naming pg_temp makes PostgreSQL parse prepared statements again, both now and after the rollback.
+  // Naming pg_temp in the search path makes PostgreSQL parse prepared statements again, both now and after the
+  // rollback.
   await tx.query(`set local search_path = pg_temp, "${schema}"`);
   for (const name of ofOrganisation)
     await tx.query(`insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1`, [
@@ -62,7 +63,7 @@ export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Pr
           where c.organisation_id = $1 and a.learner_id = any($2)`,
         values,
       );
-      // As in a real import, plans for empty tables would be slow on full ones.
+      // As in a real import, the tables are analysed, because plans for empty tables are slow on filled tables.
       if (batches++ !== nextAnalyze) return;
       nextAnalyze *= 10;
       for (const { name } of tables) await tx.query(`analyze pg_temp."${name}"`);

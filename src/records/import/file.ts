@@ -15,7 +15,10 @@ import { type Fault, RecordRefused } from '../results/result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
-/** A rejected record. `head` and `again` make a file of rejected records, to be corrected and imported. */
+/**
+ * A rejected record. `head` and `again` are the first line and the record's lines of a file of rejected records, which
+ * a person corrects and imports.
+ */
 export type Rejected = { line: number; faults: Fault[]; head(): Buffer; again: Buffer };
 
 export type ImportOptions = {
@@ -25,23 +28,23 @@ export type ImportOptions = {
   actor: string;
   format: 'ndjson' | 'csv';
   dates?: Dates;
-  /** Imports into copies, which are dropped afterwards. The counts are those of a real import. */
+  /** Imports into copies that are dropped afterwards. The counts equal those of a real import. */
   dryRun?: boolean;
   onRejected(rejected: Rejected): void | Promise<void>;
-  /** A line whose name looks damaged (person-name.ts) is imported as it is. */
+  /** Called for a line whose name looks damaged (person-name.ts). The line is imported without a change. */
   onDamaged?(line: number): void;
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
 };
 
-/** A record with its source, but without its parsed value, which would double the memory of a batch. */
+/** A record with its source, but without its parsed value, because the value would double the memory of a batch. */
 type Entry = { line: SourceLine; record: ReadyRecord };
 
 class DryRunOver extends Error {}
 
 /**
- * Imports a file in batches, each a transaction with its row in the audit log. It reads the next batch while the
- * database writes the last. An import that was stopped can be run again: it skips what it has imported.
+ * Imports a file in batches; each batch is one transaction with its own row in the audit log. A stopped import can be
+ * run again, because it skips results that are imported already.
  * @throws UnreadableFile
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
@@ -58,7 +61,7 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   }
   let counts: ImportCounts | undefined;
   try {
-    // It takes no lock that another writer waits for, so it needs no queue.
+    // A dry run takes no lock that another writer waits for, so it needs no queue.
     await withUnitOfWork(app, null, async (work) => {
       const rehearsal = await openDryRun(work, organisationId);
       counts = await importLines(app, input, options, async (records) => {
@@ -85,8 +88,8 @@ async function auditBatch(work: UnitOfWork, options: ImportOptions, outcomes: Im
 const grownTables = ['learner', 'learner_feed', 'membership', 'assessment', 'assessment_feed', 'review'];
 
 /**
- * Analyses tables that an import has filled, so that PostgreSQL replaces plans made for small tables. Tables that were
- * larger than the import are left alone: analysing them takes seconds and changes no plan.
+ * Analyses tables that an import has filled, so that PostgreSQL replaces its plans for small tables. Tables that were
+ * larger than the import are skipped, because analysing them takes seconds and changes no plan.
  */
 async function analyseGrown(app: App, imported: number): Promise<void> {
   const grown = await app.db.query<{ name: string }>(
@@ -97,7 +100,7 @@ async function analyseGrown(app: App, imported: number): Promise<void> {
     await app.db.query(`analyze ${grown.map(({ name }) => `${name} (organisation_id, learner_id)`).join()}`);
 }
 
-/** Reads lines into batches of ready records. `reject` gets the others. */
+/** Reads lines into batches of records that can be imported. `reject` gets the lines that cannot. */
 async function* batchesOf(
   app: App,
   lines: AsyncIterable<Line>,
@@ -109,7 +112,7 @@ async function* batchesOf(
   let read = 0;
   for await (const { line, source, value, faults, bytes: lineBytes } of lines) {
     if (options.signal?.aborted === true) break;
-    // Reading never waits, so it lets the database's replies in now and then.
+    // Reading lines does not yield to the event loop, so a pause after every 16 lines lets the database's replies in.
     if (++read % 16 === 0) await setImmediate();
     if (faults !== undefined) {
       await reject({ line, source }, faults);
@@ -167,7 +170,7 @@ async function importLines(
     for await (const batch of batchesOf(app, file.lines, options, reject)) {
       await working;
       working = commit(batch);
-      // The next await throws its failure. Until then it must not count as unhandled.
+      // The next await throws an error of this batch. Until then, Node.js must not report the error as unhandled.
       working.catch(() => {});
     }
     await working;

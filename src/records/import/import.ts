@@ -49,14 +49,14 @@ const tooManyGroups: Fault = {
 };
 
 /**
- * Imports records in one unit of work. An ID that is stored already is skipped if the record equals the last import,
- * and amends the result otherwise (docs/decisions/0024). A learner's name follows the latest record.
- * @returns an outcome for each record, in their order
+ * Imports records in one unit of work. A record with a stored ID is skipped if it equals the last import, and otherwise
+ * amends the result (docs/decisions/0024). A learner's name follows the latest record.
+ * @returns an outcome for each record, in the order of `input`
  */
 export async function importRecords(work: UnitOfWork, organisationId: number, input: ReadyRecord[], options: Options) {
   const { memory } = options;
   const locking = lockFeed(work, organisationId);
-  // The connection runs statements in order, so this one reads after the lock is held.
+  // The connection runs statements in order, so this read runs after the feed is locked.
   const finding = findStoredById(work, organisationId, input);
   const knowing = locking.then((feed) =>
     findExistingLearners(work, organisationId, input, memory?.at === feed.found ? memory.byRef : undefined),
@@ -68,7 +68,7 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
   if (isDistinct) return importDistinct(work, feed, records, { known, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = [...records.entries()];
-  // Records with the same ID are imported one after the other, in the order of the file.
+  // Records with the same ID are imported one after another, in the order of the file.
   while (waiting.length > 0) {
     const round = new Map(waiting.toReversed().map((entry) => [entry[1].assessmentId, entry]));
     const isNow = ([i, { assessmentId }]: [number, ReadyRecord]) => round.get(assessmentId)![0] === i;
@@ -84,7 +84,8 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
       outcomes[index] = done[i]!;
     });
   }
-  // Later records may have amended a result or renamed its learner, so its event is emitted with the final content.
+  // A later record may have amended a result or renamed its learner. So events are emitted last, with the final
+  // content.
   if (options.events) {
     const imported = records.filter((_, i) => outcomes[i]!.outcome === 'imported');
     await emitRecordedAssessments(
@@ -107,7 +108,7 @@ async function findStoredById(work: UnitOfWork, organisationId: number, records:
   return new Map(rows.map((row) => [row.assessment_id, row]));
 }
 
-/** Imports records of different IDs. `events: 'groups'` emits no events of results. */
+/** Imports records whose IDs differ. With `events: 'groups'`, the import emits no events of results. */
 async function importDistinct(
   work: UnitOfWork,
   feed: Feed,
@@ -124,7 +125,7 @@ async function importDistinct(
   const hasGroups = open.some((record) => record.groups.length > 0);
   const grouping = { actor, events: events !== false };
   const moved = hasGroups ? await importGroups(work, feed, open, learners, stored, grouping) : [];
-  // Names and groups come first, so that the results below are stamped with them.
+  // Names and groups are stamped before the results, so that the new results contain both.
   const touched = new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))]);
   if (touched.size > 0) await stampLearnersAndAssessments(work, feed, [...touched]);
 
@@ -173,7 +174,7 @@ const newAssessment = (record: ReadyRecord, id: string, learnerId: string, json:
   flags: record.flags,
 });
 
-/** Checks records against what is stored. An acceptable record has the outcome null. */
+/** Checks records against stored results and learners. The outcome of an acceptable record is null. */
 function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
@@ -189,12 +190,12 @@ function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearner
   });
 }
 
-/** Learners that came without a reference have name-based UUIDs (version 8). */
+/** Learners without a reference have name-based UUIDs (version 8). */
 const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
 
 /**
- * Gives records without an ID the IDs that their results have: a learner's reference, from which an ID is made, may
- * have changed since the last import. New results get their ID from the current reference.
+ * Finds the stored IDs of records that have no ID of their own. Such an ID is made from the learner's reference, which
+ * may have changed since the last import. New results get an ID from the current reference.
  */
 async function underTheirIds(
   work: UnitOfWork,
@@ -221,7 +222,10 @@ async function underTheirIds(
   return { records, stored };
 }
 
-/** A record's IDs under its learner's other references, and under none if the learner may have come without one. */
+/**
+ * The IDs that a record would have under its learner's other references. If the learner may have been imported without
+ * a reference, the ID without a reference is included.
+ */
 function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: CachedLearner): string[] {
   const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
   for (const ref of learner.former) if (ref !== learnerRef) refs.push(ref);
@@ -230,8 +234,9 @@ function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: CachedLea
 }
 
 /**
- * Makes and renames the learners of records.
- * @returns for each record its learner's ID, current reference and payload JSON; and the new and the renamed learners
+ * Makes new learners and renames existing learners, as the records require.
+ * @returns `ids`, `refs` and `json`: the ID, current reference and payload of each record's learner; `made` and
+ *   `renamed`: IDs of learners
  */
 async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord[], known: CachedLearners) {
   const { organisationId } = feed;
@@ -253,7 +258,7 @@ async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord
       if (ref === null) known.byResult.set(assessmentId, learner);
       else known.byRef.set(ref, learner);
     }
-    // An older record does not restore an older name. Of equally old records the later line counts.
+    // An older record does not bring an older name back. If records are equally old, the last line decides.
     if (assessedAtUs < (asOf.get(learner.learner_id) ?? 0)) return learner;
     asOf.set(learner.learner_id, assessedAtUs);
     if (learner.full_name !== fullName) {
@@ -282,7 +287,7 @@ async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord
   };
 }
 
-/** Refuses the records, not the batch, whose groups exceed the organisation's limit. */
+/** Rejects records whose groups exceed the organisation's limit, so that the rest of the batch is imported. */
 async function refuseGroupsBeyondLimit(
   work: UnitOfWork,
   feed: Feed,

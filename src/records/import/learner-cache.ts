@@ -14,8 +14,8 @@ export type CachedLearner = LearnerName & {
 };
 
 /**
- * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. A learner
- * with several keys is one shared object.
+ * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. All keys of
+ * one learner lead to the same object.
  */
 export type CachedLearners = { byRef: Map<string, CachedLearner>; byResult: Map<string, CachedLearner> };
 
@@ -24,20 +24,23 @@ export const learnerOf = (
   { learnerRef, assessmentId }: ReadyRecord,
 ): CachedLearner | undefined => (learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef));
 
-/** The learner's ID for a result without a reference. Each such result has its own learner, at every import. */
+/**
+ * The ID of the learner of a result without a reference. Each such result has a learner of its own, and every import
+ * finds the same ID.
+ */
 export function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
 /**
- * Learners by reference from an import's earlier batches. The cache is valid while the feed is where the last batch
- * left it, because every change of a learner moves the feed (docs/decisions/0024).
+ * Learners by reference, from earlier batches of an import. The cache is valid while the feed is at position `at`,
+ * because every change of a learner moves the feed (docs/decisions/0024).
  */
 export type LearnerCache = { at: number | null; byRef: Map<string, CachedLearner> };
 
 export const emptyLearnerCache = (): LearnerCache => ({ at: null, byRef: new Map() });
 
-/** Caches a batch's learners once the unit of work is committed. Null clears the cache. */
+/** Caches the learners of a batch after the commit. If `known` is null, the cache is cleared. */
 export function updateLearnerCache(work: UnitOfWork, feed: Feed, memory: LearnerCache, known: CachedLearners | null) {
   work.afterCommit(async () => {
     const more = known?.byRef ?? new Map<string, CachedLearner>();
@@ -48,7 +51,9 @@ export function updateLearnerCache(work: UnitOfWork, feed: Feed, memory: Learner
   });
 }
 
-/** Finds existing learners of records by current and previous references, and survivors of merges. */
+/**
+ * Finds learners of records by current and previous references. A learner that was merged is replaced by its survivor.
+ */
 export async function findExistingLearners(
   work: UnitOfWork,
   organisationId: number,
@@ -56,7 +61,7 @@ export async function findExistingLearners(
   remembered: ReadonlyMap<string, CachedLearner> = new Map(),
 ): Promise<CachedLearners> {
   const copies = new Map<string, CachedLearner>();
-  // A batch changes names in its own copies, because the cache must stay as it is until the commit.
+  // A batch changes names in its own copies, because the cache must not change before the commit.
   const copyOf = (learner: CachedLearner): CachedLearner => {
     let copy = copies.get(learner.learner_id);
     if (copy === undefined) copies.set(learner.learner_id, (copy = { ...learner }));

@@ -15,16 +15,18 @@ import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.
 import { limits } from '../../platform/config/limits.ts';
 import { type Fault, sentenceOf } from '../results/result-fields.ts';
 
-/** The source of a record: cells of a CSV file or a text. It goes into the file of rejected records. */
+/** The source of a record: the cells of a CSV file, or a text. The file of rejected records repeats the source. */
 export type SourceLine = { line: number; source: readonly string[] | string };
 
-/** One record of a file, with its first line and its length. With `faults` it could not be read. */
+/** One record of a file, with its first line number and its length. `faults` exists if the record could not be read. */
 export type Line = SourceLine & { bytes: number; value: unknown; faults?: Fault[] };
 
-/** A file of results. `head` and `refused` write a file of rejected records, to be corrected and imported again. */
+/**
+ * A file of results. `head` and `refused` write a file of rejected records, which a person corrects and imports again.
+ */
 export type ResultFile = {
   lines: AsyncGenerator<Line>;
-  /** Valid once a line was read. */
+  /** Valid after the first line has been read. */
   head(): Buffer;
   refused(source: SourceLine, faults: Fault[]): Buffer;
 };
@@ -49,10 +51,10 @@ export const csvColumns = [
   'groups',
 ] as const;
 
-/** The last column of a file of rejected records. An import ignores it. */
+/** The last column of a file of rejected records. An import ignores this column. */
 const reasonColumn = 'rejected_because';
 
-/** The beginning of a file, which shows its encoding. */
+/** How many bytes are read from the beginning of a file to recognise its encoding. */
 const headBytes = 64 * 1024;
 
 const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | 'repeated name', Fault> = {
@@ -88,7 +90,7 @@ const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | '
   },
 };
 
-/** Numbered lines of text, in the chunks of the input, without the byte-order mark. */
+/** Numbers the lines of a text without its byte-order mark, and yields lines in chunks as the input arrives. */
 async function* textLines(
   input: AsyncIterable<Buffer>,
   markBytes: number,
@@ -125,7 +127,7 @@ function ndjsonRecord({ line, text, why }: TextLine): Line | null {
   if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], source: text };
   const read = readJson(text);
   const { value } = read;
-  // A line of a file of rejected records contains the source, corrected or not.
+  // A line of a file of rejected records contains the source record, whether or not a person has corrected it.
   if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
     if (typeof value.text !== 'string')
       return { line, bytes, value: value.record, source: JSON.stringify(value.record ?? null) };
@@ -154,7 +156,7 @@ const flags = new Map([
 
 type ColumnName = (typeof csvColumns)[number];
 
-/** Makes a record from cells. A cell that cannot be read stays text, so that the record's own check refuses it. */
+/** Makes a record from cells. A cell that cannot be read stays a text, so that the record's own check rejects it. */
 function fromCells(cells: ReadonlyMap<string, string>): unknown {
   const cell = (name: ColumnName) => cells.get(name) || null;
   const flag = (name: ColumnName) => {
@@ -183,7 +185,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     ['needs_review', (name) => flag(name) ?? false],
     ['domains', (name) => json(name) ?? []],
     ['level_probabilities', json],
-    // An empty level means "below Level 1" or "not placed". A missing column is a fault.
+    // An empty level means "below Level 1" or "not placed". A missing column leaves the field out, which is a fault.
     ['rqf_level', cell],
     ['rqf_level_code', whole],
     ['below_level_1', flag],
@@ -191,7 +193,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
   return {
     ...(assessmentId !== null && { assessment_id: assessmentId }),
     ...(groups !== null && { groups }),
-    // A missing column keeps the stored value. An empty cell removes it.
+    // If a column is missing, the stored value stays. If a cell is empty, the stored value is removed.
     ...Object.fromEntries(optional.flatMap(([name, read]) => (cells.has(name) ? [[name, read(name)]] : []))),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
     assessed_at: cell('assessed_at') ?? '',
@@ -215,7 +217,7 @@ function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
 
 const asciiOf = new Map(Object.entries({ '“': '"', '”': '"', '‘': "'", '’': "'", '…': '...', '–': '-' }));
 
-/** Reasons use ASCII only, because the file's encoding may not be known yet. */
+/** Reasons contain only ASCII, because the encoding of the file may not be known yet. */
 const inAscii = (text: string) => text.replace(/[^\x00-\x7f]/gu, (one) => asciiOf.get(one) ?? '?');
 
 const ofColumn = (fault: Fault): Fault => ({ ...fault, field: fault.field.replace(/^learner\./, 'learner_') });
@@ -242,7 +244,8 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const withoutReason = (cells: string[]) => cells.map(unguard).filter((_, i) => i !== reasonAt);
       if (record.cells === null) {
         const looksLike = text.split(delimiter);
-        // The line itself follows cells that are a guess, so that they are rejected again until a person corrects them.
+        // These cells are a guess, so the original line is added as a surplus cell. The record is rejected until a
+        // person corrects it.
         const source =
           record.why === 'quotes'
             ? [...columns.map((_, i) => looksLike[i] ?? ''), ...looksLike.slice(columns.length), text]
@@ -253,7 +256,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const source = withoutReason(record.cells);
       if (source.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], source };
       else {
-        // Some programs omit empty cells at the end of a line.
+        // Some programs omit empty cells at the end of a line, so missing cells count as empty.
         const cells = new Map(columns.map((name, i) => [name, source[i] ?? '']));
         yield { line, bytes, value: fromCells(cells), source };
       }
@@ -267,13 +270,13 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const cells = source as readonly string[];
       const padded = columns.map((_, i) => cells[i] ?? '');
       const reasons = inAscii(faults.map(ofColumn).map(sentenceOf).join('; '));
-      // Surplus cells stay after the last column, so that the line is rejected again until it is corrected.
+      // Surplus cells stay after the last column, so that an import rejects the line until a person corrects it.
       return encoded(csvLine([...padded, reasons, ...cells.slice(columns.length)], delimiter));
     },
   };
 }
 
-/** Opens a file in either format. @throws UnreadableFile here, or from its lines */
+/** Opens a file in either format. @throws UnreadableFile now, or while its lines are read */
 export async function openResults(input: Readable, format: 'ndjson' | 'csv'): Promise<ResultFile> {
   const { head, whole } = await peek(input, headBytes);
   const { encoding, markBytes } = recogniseEncoding(head);

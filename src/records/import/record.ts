@@ -10,10 +10,12 @@ import type { Fault, ImportRecord } from '../results/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../results/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
 
-/** A record that may be imported, with its texts ready to store. */
+/** A valid record, with its texts ready to store. */
 export type ReadyRecord = {
   assessmentId: string;
-  /** The ID that the record has under another reference of its learner; null if the record has an ID of its own. */
+  /**
+   * Makes the ID that the record has under another reference of its learner. Null if the file gives the record an ID.
+   */
   idUnder: ((ref: string | null) => string) | null;
   learnerRef: string | null;
   fullName: string;
@@ -27,10 +29,10 @@ export type ReadyRecord = {
   groups: GroupInput[];
 };
 
-/** The accepted forms of date-times: RFC 3339 only, or also the British form. */
+/** The date-times that an import accepts: only RFC 3339, or also the British form. */
 export type Dates = 'rfc3339' | 'uk';
 
-/** 1990-01-01: an earlier instant is a mistake. */
+/** 1990-01-01. An earlier date-time is treated as a mistake. */
 const earliestUs = 631_152_000_000_000;
 
 const forms: Record<Dates, Omit<Fault, 'field'>> = {
@@ -43,7 +45,7 @@ const forms: Record<Dates, Omit<Fault, 'field'>> = {
   },
 };
 
-/** Dates whose day and month, century or zone are ambiguous. */
+/** Dates whose order of day and month, century or zone is ambiguous. */
 const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
 
 function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
@@ -66,7 +68,7 @@ function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | O
   return us;
 }
 
-/** Faults between fields that are valid on their own. */
+/** Faults that appear only when several valid fields are compared. */
 function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[]): Fault[] {
   const right = (...names: string[]) =>
     names.every((name) => !faults.some(({ field }) => field === name || field.startsWith(`${name}[`)));
@@ -100,7 +102,7 @@ const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
 const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
 const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
 
-/** Fields of an API result that a record does not have. They are ignored if their values are valid. */
+/** Fields of an API result that a record does not need. A record may contain these fields if their values are valid. */
 const ignored = new Map<string, (value: unknown) => boolean>([
   ['status', (value) => value === 'completed'],
   ['updated_at', isInstant],
@@ -115,7 +117,10 @@ function without(object: Record<string, unknown>, name: string, is: (value: unkn
   return rest;
 }
 
-/** Turns a result of the API into a record. Its teams are dropped, because the organisation itself manages them. */
+/**
+ * Turns a result of the API into a record. The result's teams are dropped, because the organisation manages its teams
+ * itself.
+ */
 function recordOf(input: unknown): unknown {
   if (!isJsonObject(input)) return input;
   let record = input;
@@ -148,9 +153,9 @@ const optionalFields: readonly OptionalField[] = [
 ];
 
 /**
- * Checks one import record, or a result from the API. A record without an ID gets one made from its learner, subject,
- * framework and time, so that the same file again finds its results.
- * @param namespace keeps equal records of two organisations apart
+ * Checks one import record, or a result from the API. A missing ID is made from the learner, subject, framework and
+ * time, so that importing the file again finds the same result.
+ * @param namespace the organisation's ID, so that equal records of two organisations get different IDs
  * @throws RecordRefused with every fault
  */
 export function readyRecord(input: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {

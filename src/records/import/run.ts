@@ -18,8 +18,8 @@ import { openResults } from './lines.ts';
 import { type Dates, type ReadyRecord, readyRecord } from './record.ts';
 
 /**
- * An import in the console. A dry run shows faults by line. Valid lines are kept until a person confirms them, and then
- * written in batches. Rejected lines are not kept: they may hold data that must not be stored.
+ * An import in the console: a dry run shows faults by line, and valid lines are stored until a person confirms them.
+ * Rejected lines are not stored, because they may contain data that must not be stored.
  */
 type Input = { dates: Dates; events: boolean };
 type Progress = {
@@ -46,7 +46,7 @@ export const importRuns = jobsOf<Input, Progress>({
   },
 });
 
-/** With `isImported`, the line is imported although it has this fault. */
+/** A fault of a line. `isImported`: the line is imported although it has this fault. */
 export type LineFault = Fault & { line: number; isImported?: true };
 
 const insertRows = statement('import_run.insert_rows')`
@@ -73,7 +73,7 @@ export type DryRunResult = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty
   rows: { line: number; record: string }[];
 };
 
-/** The learner of a line that was not checked yet. */
+/** The learner of a line that has not been checked yet. */
 function learnerIn(value: unknown): { ref: string | null; name: string | null } {
   const learner = isJsonObject(value) && isJsonObject(value.learner) ? value.learner : {};
   const textOf = (field: unknown) => (typeof field === 'string' ? field : null);
@@ -86,7 +86,7 @@ const damagedName = {
   example: 'Zoë Marsh',
 };
 
-/** The maximum number of dry runs is running. */
+/** Thrown if the maximum number of dry runs is already running. */
 export class DryRunsBusy extends Error {}
 
 const trials = new WeakMap<App, number>();
@@ -158,7 +158,10 @@ async function dryRun(
   };
 }
 
-/** Keeps the valid lines of a dry run until they are confirmed, without those of learners erased since it began. */
+/**
+ * Stores the valid lines of a dry run until a person confirms the import. Lines of learners that were erased during the
+ * dry run are left out.
+ */
 export async function keepImport(
   work: UnitOfWork,
   organisationId: number,
@@ -178,7 +181,8 @@ export async function keepImport(
   if (!(await importRuns.order(work, organisationId, draft))) return;
   const lines = trial.rows.map((row) => row.line);
   await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
-  // The lock comes after the lines are stored: thousands of lines take long, and other writers would wait.
+  // The feed is locked only after the lines are stored, because storing thousands of lines would make other writers
+  // wait.
   await lockFeed(work, organisationId);
   const erased = await findErasedSince(work, organisationId, trial.before);
   if (erased === null) return;
@@ -190,7 +194,7 @@ export async function keepImport(
   await deleteRows(work.tx, organisationId, runId, theirs);
 }
 
-/** @returns false if it was begun or has ended */
+/** @returns false if the import is not a draft any more */
 export async function beginImport(work: UnitOfWork, organisationId: number, runId: string): Promise<boolean> {
   const run = await importRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
@@ -249,7 +253,7 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
 /** Cancels imports that took too long, suspended or not, and deletes runs that ended long ago (docs/decisions/0024). */
 export async function pruneImports(app: App): Promise<void> {
   const before = (ms: number) => new Date(app.clock.nowMs() - ms);
-  // A run that was begun in the meantime is not cancelled.
+  // An import that a person has started in the meantime is not a draft, so it is not cancelled here.
   await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
     importRuns.cancel(work, id, runId, { from: ['draft'] }),
   );
@@ -259,7 +263,10 @@ export async function pruneImports(app: App): Promise<void> {
   await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
 }
 
-/** Deletes an erased person's lines from imports that are not written yet. Lines of namesakes with a reference stay. */
+/**
+ * Deletes an erased person's lines from imports that are not finished. Lines of another learner with the same name stay
+ * if they have a reference.
+ */
 export async function forgetImportRows(
   tx: Tx,
   organisationId: number,

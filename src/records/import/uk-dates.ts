@@ -2,7 +2,7 @@
 
 const form = /^(\d\d)\/(\d\d)\/(\d{4})(?: (\d\d):(\d\d)(?::(\d\d))?)?$/;
 
-// It takes 6 ms to make, so the first such date makes it.
+// Making the formatter takes 6 ms, so it is made for the first British date.
 let zone: Intl.DateTimeFormat | undefined;
 
 /** The offset of Europe/London from UTC in minutes: 60 in summer. */
@@ -14,9 +14,10 @@ function minutesAhead(ms: number): number {
 }
 
 /**
- * Reads DD/MM/YYYY, with or without HH:MM or HH:MM:SS, as microseconds since 1970. A day alone is its midnight in
+ * Reads DD/MM/YYYY, with or without HH:MM or HH:MM:SS, as microseconds since 1970. A date without a time is midnight in
  * Europe/London.
- * @returns `never` for a time that the clocks skip in spring, `twice` for one that they repeat, null otherwise
+ * @returns `never` for a time that the clocks skip in spring, `twice` for a time that they repeat in autumn, null for
+ *   any other text
  */
 export function parseUkInstant(text: string): number | 'never' | 'twice' | null {
   const match = form.exec(text);

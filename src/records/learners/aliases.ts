@@ -14,7 +14,7 @@ export async function keepAlias(work: UnitOfWork, organisationId: number, learne
   await work.tx.query(insert, [organisationId, work.uuid(), learnerId, ref]);
 }
 
-/** Removes an alias that is a learner's current reference again. */
+/** Removes an alias that has become the learner's current reference again. */
 export const removeAlias = query<[organisationId: number, ref: string]>(
   'alias.remove',
   'delete from learner_alias where organisation_id = $1 and ref = $2',
@@ -28,7 +28,7 @@ export function findAliases(tx: Tx, organisationId: number, learnerIds: string[]
   return tx.query<{ learner_id: string; ref: string }>(ofLearners, [organisationId, uuidArray(learnerIds)]);
 }
 
-/** Every ID and reference of one person, with those of learners that were merged into this learner. */
+/** All IDs and references of one person, including those of learners that were merged into this learner. */
 export type Person = { ids: string[]; refs: string[]; aliases: string[] };
 
 export async function findPerson(
@@ -61,7 +61,7 @@ const rename = query<[organisationId: number, aliasId: string, ref: string]>(
   'update learner_alias set ref = $3 where organisation_id = $1 and alias_id = $2 and ref is not null',
 );
 
-/** Replaces an alias that must not be stored. The old text then reaches no learner. */
+/** Replaces the text of an alias that must not be stored. The old text then no longer finds the learner. */
 export async function redactAlias(tx: Tx, organisationId: number, aliasId: string): Promise<void> {
   await rename(tx, organisationId, aliasId, `redacted-${aliasId}`);
 }

@@ -11,13 +11,16 @@ const since = statement('learner.erased_since')`
   select a.learner_id, a.ref_hash from learner_feed f join learner_alias a on a.organisation_id = f.organisation_id and a.learner_id = f.learner_id
    where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`;
 
-/** Erased learners: a test of their references, and the people that lines without a reference may name. */
+/**
+ * Learners that were erased. `hadRef` tests a reference; `persons` serves lines without a reference, which have only a
+ * name.
+ */
 export type ErasedLearners = { hadRef(ref: string): boolean; persons: readonly GuardedPerson[] };
 
 /**
- * Finds learners that were erased after a file was checked. The caller holds the feed's lock and stores the file's
- * lines now: an erasure in between could not delete lines that were not stored yet.
- * @returns null if nobody was erased
+ * Finds learners that were erased after a file was checked. The caller holds the feed's lock and has stored the file's
+ * lines, so no later erasure can miss these lines.
+ * @returns null if no learner was erased
  */
 export async function findErasedSince(
   work: UnitOfWork,
@@ -34,6 +37,6 @@ export async function findErasedSince(
   };
 }
 
-/** Whether two names or email addresses are equal, whatever their case. */
+/** Whether two names or email addresses are equal, ignoring case. */
 export const isSame = (one: string | null | undefined, other: string | null): boolean =>
   one != null && other !== null && one.toLowerCase() === other.toLowerCase();

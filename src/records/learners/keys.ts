@@ -2,12 +2,15 @@ import { hash } from 'node:crypto';
 import { plainLetters, undecomposed, normalised } from '../../platform/validation/personal-data.ts';
 
 /**
- * Index keys that find possible duplicates of a learner. A key is a hash, so it shows no name. It has 48 bits: among
- * 100,000 learners, two different texts collide in one of 60,000 organisations.
+ * An index key that finds possible duplicates of a learner: a hash of 48 bits, which shows no name. In 60,000
+ * organisations of 100,000 learners, about one pair of different texts has the same key.
  */
 const keyOf = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, 12), 16);
 
-/** Words in lower case without accents. `Silva, Ana` becomes `ana silva`. An apostrophe joins: O’Brien is obrien. */
+/**
+ * Words in lower case without accents: `Silva, Ana` becomes `ana silva`. An apostrophe joins its neighbours: `O’Brien`
+ * becomes `obrien`.
+ */
 function wordsOf(fullName: string): string[] {
   const comma = fullName.indexOf(',');
   const ordered = comma < 0 ? fullName : `${fullName.slice(comma + 1)} ${fullName.slice(0, comma)}`;
@@ -21,7 +24,9 @@ function wordsOf(fullName: string): string[] {
   return words.length === 0 ? [fullName] : words;
 }
 
-/** A rough phonetic form: similar consonants become one letter, and vowels after the first letter go. */
+/**
+ * A rough phonetic form of a word. Similar consonants become one letter, and vowels after the first letter are removed.
+ */
 function soundOf(word: string): string {
   const alike = word
     .replaceAll('ph', 'f')
@@ -32,21 +37,23 @@ function soundOf(word: string): string {
   return (alike[0]! + alike.slice(1).replaceAll(/[aeiouh]/g, '')).replaceAll(/(.)\1+/gu, '$1');
 }
 
-/** Equal for the same words, whatever their order, case, accents and punctuation. */
+/** Two names with the same words have the same key, whatever the order, case, accents and punctuation. */
 export const nameKey = (fullName: string): number => keyOf(wordsOf(fullName).sort().join(' '));
 
-/** Equal for the same name typed again. Numbers in the name count too. */
+/** A key that is equal if the same name is typed twice. Numbers in the name are compared too. */
 export const sameNameKey = (fullName: string): string =>
   [nameKey(fullName), ...(fullName.match(/\p{N}+/gu) ?? [])].join(' ');
 
-/** Equal if the first and the last words sound alike. */
+/** Two names have the same key if their first words and their last words sound alike. */
 export function nearKey(fullName: string): number {
   const words = wordsOf(fullName).filter((word, _, all) => word.length > 1 || all.length <= 2);
   const ends = words.length > 1 ? [words[0]!, words.at(-1)!] : words.length === 1 ? words : [fullName];
   return keyOf(ends.map(soundOf).sort().join(' '));
 }
 
-/** Equal for the same letters and digits, whatever their case, separators and leading zeros. */
+/**
+ * Two references with the same letters and digits have the same key, whatever their case, separators and leading zeros.
+ */
 export const refKey = (ref: string): number =>
   keyOf(
     ref

@@ -1,4 +1,4 @@
-/** What other nouns may ask of learners. */
+/** The functions of learners that other folders may call. */
 export type { LearnerName } from './store.ts';
 export { findAliases, findPerson, hashAliases, keepAlias, transferAliases } from './aliases.ts';
 export {

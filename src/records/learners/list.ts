@@ -13,7 +13,7 @@ const page = statement('learner.page')`
     left join lateral ${lastAssessedOf} r on not c.deleted
    order by c.position`;
 
-/** A page of learners in feed order, with the organisation's groups_version of the same snapshot. */
+/** Reads a page of learners in feed order. `groupsVersion` is read in the same snapshot. */
 export async function listLearners(tx: Tx, organisationId: number, fromPosition: number, limit: number) {
   const rows = await tx.query<LearnerEntry & { groups_version: number }>(page, [organisationId, fromPosition, limit]);
   return { rows: rows as LearnerEntry[], groupsVersion: rows[0]?.groups_version ?? 0 };

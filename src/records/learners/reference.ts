@@ -11,14 +11,14 @@ import type { LearnerName } from './learners.ts';
 import { findLearnersByRefs, recordChange, cancelRemovalCheck, updateLearnerRef } from './learners.ts';
 import { type NamedLearner, findNamedLearner } from './rename.ts';
 
-/** A learner cannot get a reference. The message is shown to the person who asked for it. */
+/** The reference is not possible for this learner. The message is shown to the person who asked for the change. */
 export class ReferenceRefused extends Error {}
 
 /**
  * Gives a learner another reference. The previous reference becomes an alias (docs/decisions/0015).
- * @returns the learner, and whether anything changed: the current reference again gives no new `updated_at`
+ * @returns the learner, and `changed`; setting the current reference again changes nothing, so `updated_at` stays
  * @throws ApiError not_found
- * @throws ReferenceRefused if another learner has or had the reference, or if it is not a valid one
+ * @throws ReferenceRefused if the reference is invalid, or if another learner has or had it
  */
 export async function changeReference(
   work: UnitOfWork,
@@ -47,7 +47,7 @@ export async function changeReference(
   await updateLearnerRef(tx, organisationId, id, ref);
   if (learner.ref !== null) await keepAlias(work, organisationId, id, learner.ref);
   await replaceLearnerJson(tx, organisationId, id, learnerJson(ref, name));
-  // A learner with a reference is kept even without results.
+  // The learner now has a reference, so it is kept even without results.
   await cancelRemovalCheck(tx, organisationId, id);
   await recordChange(work, organisationId, id, 'referenced', why);
   await stampLearnersAndAssessments(work, feed, [id]);

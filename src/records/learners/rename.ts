@@ -10,7 +10,7 @@ import { isNameOf, withoutNationalInsuranceNumbers } from '../../platform/valida
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
-/** Changes a learner's name, also inside every live assessment. The caller stamps both. */
+/** Changes a learner's name, also inside every live assessment. The caller stamps the learner and the assessments. */
 export async function renameLearner(
   work: UnitOfWork,
   organisationId: number,
@@ -25,7 +25,7 @@ export async function renameLearner(
 /** A learner named by a current or previous reference, or by the service's ID. */
 export type NamedLearner = { ref: string } | { learnerId: string };
 
-/** @returns undefined for an unknown learner and for a tombstone */
+/** @returns undefined if the learner is unknown or a tombstone */
 export async function findNamedLearner(
   tx: Tx,
   organisationId: number,
@@ -40,18 +40,19 @@ export async function findNamedLearner(
   return { learner_id, ref, full_name };
 }
 
-/** A learner cannot get a name. The message is shown to the person who asked for it. */
+/** The name is not possible for this learner. The message is shown to the person who asked for the change. */
 export class NameRefused extends Error {}
 
-/** Whether a new name equals the learner's reference. References appear in URLs, so no reference may be a name. */
+/** Whether a new name equals the learner's reference. References appear in URLs, so a reference must not be a name. */
 export const wouldBeReference = (learner: LearnerName, fullName: string): boolean =>
   learner.ref !== null && learner.full_name !== fullName && isNameOf(learner.ref, fullName);
 
 /**
- * Corrects a name without an invitation or a credit. Earlier results do not change it back.
- * @returns the learner, and whether anything changed: the current name again gives no new `updated_at`
+ * Corrects a name without an invitation or a credit. Results assessed before the correction do not bring the old name
+ * back.
+ * @returns the learner, and `changed`; setting the current name again changes nothing, so `updated_at` stays
  * @throws ApiError not_found
- * @throws NameRefused if it is not a valid name, or equals the reference
+ * @throws NameRefused if the name is invalid or equals the learner's reference
  */
 export async function correctName(
   work: UnitOfWork,
@@ -74,7 +75,7 @@ export async function correctName(
   return { ...learner, full_name: fullName, changed };
 }
 
-/** Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. */
+/** Removes National Insurance numbers from a learner's name and reference, also inside every live assessment. */
 export async function redactLearner(work: UnitOfWork, organisationId: number, learnerId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const learner = await findNamedLearner(work.tx, organisationId, { learnerId });
@@ -82,7 +83,7 @@ export async function redactLearner(work: UnitOfWork, organisationId: number, le
   const fullName = withoutNationalInsuranceNumbers(learner.full_name);
   let { ref } = learner;
   if (ref !== null && withoutNationalInsuranceNumbers(ref) !== ref) {
-    // The ID makes the new reference unique.
+    // The learner's ID makes the new reference unique.
     ref = `redacted-${learnerId}`;
     await updateLearnerRef(work.tx, organisationId, learnerId, ref);
   }

@@ -29,7 +29,10 @@ export async function findLearner(tx: Tx, organisationId: number, ref: string): 
 
 export type LearnerName = { learner_id: string; ref: string | null; full_name: string };
 
-/** Finds learners by current or previous references. `asked` is the reference; two may reach one learner. */
+/**
+ * Finds learners by current or previous references. `asked` is the reference that found the learner; two references may
+ * find the same learner.
+ */
 export const findLearnersByRefs = query<[organisationId: number, refs: string[]], LearnerName & { asked: string }>(
   'learner.by_refs',
   `select asked, learner_id, ref, full_name from ${reachedBy('$2::text[]', 'l.learner_id, l.ref, l.full_name')} r`,
@@ -40,7 +43,7 @@ export const findLearnersByIds = query<[organisationId: number, ids: string[]], 
   'select learner_id, ref, full_name from learner where organisation_id = $1 and learner_id = any($2)',
 );
 
-/** Finds learners by ID. For a learner that was merged into another, it finds the other. */
+/** Finds learners by ID. For a learner that was merged into another learner, the survivor is found. */
 export const findLearnersOrSurvivors = query<[organisationId: number, ids: string[]], LearnerName & { asked: string }>(
   'learner.or_survivors',
   `
@@ -49,7 +52,7 @@ export const findLearnersOrSurvivors = query<[organisationId: number, ids: strin
    where l.organisation_id = $1 and l.learner_id = any($2)`,
 );
 
-/** The learner of an ID, or the survivor of its merge. @throws ApiError not_found for a tombstone */
+/** Finds the learner with an ID, or the learner that it was merged into. @throws ApiError not_found for a tombstone */
 export async function findPresentLearner(tx: Tx, organisationId: number, learnerId: string): Promise<string> {
   const [found] = await findLearnersOrSurvivors(tx, organisationId, [learnerId]);
   if (found === undefined || found.full_name === '') throw new ApiError('not_found');
@@ -61,7 +64,7 @@ export const findMergedInto = query<[organisationId: number, learnerId: string],
   'select learner_id from learner where organisation_id = $1 and merged_into = $2',
 );
 
-/** Which of these learners have had another learner merged into them. */
+/** Finds the learners into which another learner was merged. */
 export const findSurvivors = query<[organisationId: number, learnerIds: string[]], { merged_into: string }>(
   'learner.survivors',
   'select distinct merged_into from learner where organisation_id = $1 and merged_into = any($2)',
@@ -89,10 +92,10 @@ const insert = statement('learner.insert')`
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
   select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from input`;
 
-/** `named_at`: microseconds since 1970; absent if a result gave the name. */
+/** `named_at`: when the name was given, in microseconds since 1970; absent if the name comes from a result. */
 export type NewLearner = LearnerContact & { named_at?: number };
 
-/** Stores learners without groups or results, each at its own position. The caller holds the feed's lock. */
+/** Stores learners without groups or results, each at a position of its own. The caller holds the feed's lock. */
 export async function insertLearners(work: UnitOfWork, feed: Feed, learners: NewLearner[]): Promise<void> {
   if (learners.length === 0) return;
   await work.tx.query(insert, [
@@ -146,8 +149,8 @@ const absorb = statement('learner.absorb')`
    where organisation_id = $1 and learner_id = $3`;
 
 /**
- * Marks an emptied learner as merged into another, which takes a missing email address and reference from it. The
- * survivor's name counts as given now, so that a result of the other learner cannot replace it.
+ * Marks an emptied learner as merged into another learner, which takes over a missing email address or reference. The
+ * survivor's name counts as given now, so that a result of the merged learner cannot replace it.
  */
 export async function absorbLearner(
   work: UnitOfWork,
@@ -166,7 +169,10 @@ const namedAt = statement('learner.named_at')`
             where f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted), 0)) as at
     from learner l where l.organisation_id = $1 and l.learner_id = any($2)`;
 
-/** When each name was given, in microseconds since 1970. An older result must not restore an older name. */
+/**
+ * When each name was given, in microseconds since 1970. The caller compares the times, because an older result must not
+ * bring an older name back.
+ */
 export async function nameInstants(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, number>> {
   if (learnerIds.length === 0) return new Map();
   const rows = await tx.query<{ learner_id: string; at: number }>(namedAt, [organisationId, learnerIds]);
@@ -180,7 +186,7 @@ const insertChange = statement('learner.insert_change')`
 
 export type LearnerChange = 'renamed' | 'contacted' | 'referenced' | 'merged';
 
-/** Stores who changed a learner, when and why, but no name, reference or address. */
+/** Stores who changed a learner, when and why, but not the changed name, reference or email address. */
 export async function recordChange(
   work: UnitOfWork,
   organisationId: number,
@@ -204,7 +210,7 @@ const insertErasure = statement('learner.erased')`
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
   on conflict do nothing`;
 
-/** Stores who erased a learner and when, and the hash of the reference. It empties the reasons of earlier changes. */
+/** Stores who erased a learner and when, with the hash of the reference. The reasons of earlier changes are emptied. */
 export async function recordErasure(
   work: UnitOfWork,
   organisationId: number,
@@ -217,12 +223,12 @@ export async function recordErasure(
 const erasureOf = statement('learner.was_erased')`
   select from learner_change where organisation_id = $1 and learner_id = $2 and kind = 'erased' limit 1`;
 
-/** Whether the learner was erased, and not only removed with the last result. */
+/** Whether the learner was erased. A learner that was removed with its last result was not erased. */
 export async function isErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
   return (await tx.query(erasureOf, [organisationId, learnerId])).length > 0;
 }
 
-/** Empties the reasons of a learner's changes before that time. @returns a row for each change */
+/** Empties the reasons of a learner's changes before a time. @returns a row for each emptied reason */
 export const forgetChangeReasonsBefore = query<[organisationId: number, learnerId: string, before: Date]>(
   'learner.forget_reasons_before',
   `
@@ -230,7 +236,7 @@ export const forgetChangeReasonsBefore = query<[organisationId: number, learnerI
    where organisation_id = $1 and learner_id = $2 and at < $3 and reason is not null returning at`,
 );
 
-/** Every erased learner of every organisation, and every learner that was merged into one. */
+/** Lists every erased learner of every organisation, and every learner that was merged into an erased learner. */
 export const listErasures = query<[], ListedErasure>(
   'learner.erasures',
   `
@@ -252,13 +258,13 @@ const empty = statement('learner.empty')`
   update learner_feed f set deleted = true, position = $3 + ${limits.positionStepUs} * (g.n - 1)
     from input g where f.organisation_id = $1 and f.learner_id = g.learner_id`;
 
-/** Turns learners into their tombstones, in the order of `learnerIds`. The caller holds the feed's lock. */
+/** Turns learners into tombstones, at new positions in the order of `learnerIds`. The caller holds the feed's lock. */
 export async function redactLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   await work.tx.query(empty, [feed.organisationId, learnerIds, feed.next()]);
   feed.used(learnerIds.length);
 }
 
-/** Schedules a check whether anything is left of a learner without a reference. */
+/** Schedules a check of a learner without a reference. If the learner then has no data left, the learner is removed. */
 export const scheduleRemovalCheck = query<[organisationId: number, learnerId: string, at: Date]>(
   'learner.look_again',
   `

@@ -32,7 +32,7 @@ type Why = Omit<Change, 'kind'>;
 
 /**
  * Amends a live result.
- * @returns false if the amendment changes nothing: the result then keeps its `updated_at` and ETag
+ * @returns false if the amendment changes nothing; the result then keeps its `updated_at` and ETag
  * @throws ApiError not_found
  */
 export async function amendAssessment(
@@ -51,7 +51,9 @@ export async function amendAssessment(
   return true;
 }
 
-/** Stores amended bodies, and keeps `before` in the history with who changed it and why. */
+/**
+ * Stores amended bodies. The history keeps the earlier body `before`, with the person who changed it and the reason.
+ */
 export async function replaceContents(
   work: UnitOfWork,
   feed: Feed,
@@ -78,7 +80,10 @@ export async function replaceContents(
   await stampAssessments(work, feed, rows);
 }
 
-/** Takes National Insurance numbers out of a result's texts. The history shows the amendment without the number. */
+/**
+ * Removes National Insurance numbers from a result's texts. The amendment in the history does not contain the number
+ * either.
+ */
 export async function redactBody(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
@@ -89,7 +94,10 @@ export async function redactBody(work: UnitOfWork, organisationId: number, asses
   await replaceContents(work, feed, why, [{ ...row, body, before: body }]);
 }
 
-/** Records a result that replaces another, with its history and reviews. The caller then withdraws the other. */
+/**
+ * Records a result that replaces another result, and moves the history and reviews to it. The caller then withdraws the
+ * replaced result.
+ */
 export async function recordReplaced(
   work: UnitOfWork,
   feed: Feed,
@@ -108,7 +116,9 @@ export async function recordReplaced(
     await addDecision(work, organisationId, to, decision);
 }
 
-/** Turns a live result into its tombstone, and stores who withdrew it and why. The caller holds the feed's lock. */
+/**
+ * Turns a live result into a tombstone, and stores who withdrew the result and why. The caller holds the feed's lock.
+ */
 export async function removeContent(work: UnitOfWork, feed: Feed, row: ResultKey, why: Why): Promise<void> {
   const { organisationId } = feed;
   const { assessment_id } = row;

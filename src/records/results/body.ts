@@ -20,10 +20,10 @@ export type ResultContent = {
   level_probabilities: Record<string, number> | null;
 };
 
-/** A result's stored body, ready to send, and the values that other columns and the review queue take from it. */
+/** A result's stored body, ready to send, and values from the body for other columns and the review queue. */
 export type StoredColumns = { facet: number; body: string; flags: ReviewFlag[] };
 
-/** Makes the stored body once, at completion: pages only splice it. */
+/** Makes the stored body once, when the result is completed, so that pages only insert it into their JSON. */
 export function storedColumns(content: ResultContent): StoredColumns {
   const assessed_at = formatPosition(content.assessed_at_us);
   const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
@@ -40,10 +40,10 @@ export function storedColumns(content: ResultContent): StoredColumns {
       ...level,
       is_borderline: content.is_borderline,
       needs_review: content.needs_review,
-      // It precedes the domains, because assessmentJson checks how a body ends.
+      // `reviewed_at` precedes the domains, because assessmentJson checks how a body ends.
       ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
-      // Most imported results have none. assessmentJson adds the null.
+      // Most imported results have no probabilities, so the body omits the null and assessmentJson adds it.
       ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     }).slice(1, -1),
   };
@@ -60,7 +60,7 @@ const lastAssessedFields = [
   'recommended_next_level',
 ];
 
-/** A learner's `last_assessed` entry, made from a result's stored body. */
+/** A learner's `last_assessed` entry, which is made from the stored body of a result. */
 export const lastAssessedJson = (assessmentId: string, body: string): string =>
   JSON.stringify({ assessment_id: assessmentId, ...JSON.parse(`{${body}}`) }, lastAssessedFields);
 
@@ -74,7 +74,10 @@ export function contentOf(body: string, assessedAtUs: number): ResultContent {
 export type OptionalField =
   'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
 
-/** A record's body as it replaces a stored one. Absent fields and the review time stay as stored. */
+/**
+ * The new body if an import record replaces a stored body. Fields that the record leaves out, and the review time, stay
+ * as stored.
+ */
 export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
   if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
   const old = contentOf(before, 0);
@@ -102,7 +105,10 @@ export type AssessmentColumns = {
   report_sha256: string | null;
 };
 
-/** Splices an Assessment payload. `reportBase` is the absolute URL of reports, up to the assessment's ID. */
+/**
+ * Builds the JSON of an assessment from its stored parts. `reportBase` is the absolute URL of reports, up to the
+ * assessment's ID.
+ */
 export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
   const { assessment_id: id, learner, body } = row;
   // A body without probabilities ends with its list of domains.

@@ -1,17 +1,20 @@
 import { type Subject, rqfLevels, subjects } from '../../engine/scoring/levels.ts';
 
-/** The possible values of rqf_level, its code and below_level_1 together, in the order of the stored facet. */
+/**
+ * The possible combinations of rqf_level, its code and below_level_1. The index of a combination is part of the stored
+ * facet.
+ */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
-/** The distance between the facets of two subjects. It exceeds the number of levels. */
+/** The distance between the facets of two subjects, which must exceed the number of levels. */
 const levelsApart = 8;
 
 export const levelCodes = rqfLevels.flatMap(({ rqf_level_code: code }) => (code === null ? [] : [code]));
 
 /**
- * A result's immutable filter fields as one small integer: subject × level. A filter on them becomes a merge of one
- * ordered index scan per matching facet.
- * @returns undefined when the three level fields contradict each other
+ * A result's subject and level as one small integer. For a filter on these fields, PostgreSQL merges one ordered index
+ * scan for each matching facet.
+ * @returns undefined if the three level fields contradict each other
  */
 export function facetOf(
   subject: Subject,
@@ -28,7 +31,9 @@ export const allFacets: readonly number[] = subjects.flatMap((_, s) => levels.ma
 
 export const subjectOf = (facet: number): Subject => subjects[Math.floor(facet / levelsApart)]!;
 
-/** The facets that match a filter, or null for a filter that matches every facet. An empty list matches nothing. */
+/**
+ * The facets that match a filter. Null: the filter matches every facet. An empty list: the filter matches no result.
+ */
 export function facetsMatching(filter: {
   subject: readonly string[] | null;
   rqf_level_code: readonly number[] | null;

@@ -1,4 +1,7 @@
-/** SQL for a lateral join with a learner's row `l`: the newest live result of each subject. $1 is the organisation. */
+/**
+ * SQL for a lateral join with a learner's row `l`: the learner's newest live result in each subject. $1 is the
+ * organisation.
+ */
 export const lastAssessedOf = `(
     select max(n.assessed_at) as last_assessed_at, array_agg(n.assessment_id order by n.subject) as last_ids, array_agg(a.body order by n.subject) as last_bodies
       from (select distinct on (f.facet >> 3) f.facet >> 3 as subject, f.assessed_at, f.assessment_id

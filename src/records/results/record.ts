@@ -15,8 +15,8 @@ export function reportBase(baseUrl: string): string {
 }
 
 /**
- * Stores completed results of learners that exist, stamps the learners, and opens reviews and emits events. The caller
- * holds the feed's lock. Learners in `madeLearners` are new in this unit of work, so they need no newer position.
+ * Stores completed results of existing learners, stamps the learners, opens reviews and emits events. The caller holds
+ * the feed's lock. `madeLearners` are new in this unit of work, so they need no newer position.
  */
 export async function recordAssessments(
   work: UnitOfWork,
@@ -28,7 +28,7 @@ export async function recordAssessments(
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
   const first = feed.next();
   feed.used(rows.length);
-  // The process prepares the values of one statement while the database runs the statement before.
+  // The process prepares the values of a statement while the database runs the previous statement.
   await Promise.all([
     stampLearners(
       work,
@@ -52,7 +52,7 @@ export async function recordAssessments(
   );
 }
 
-/** Emits events of results that this unit of work recorded without events, with their final content. */
+/** Emits the events of results that this unit of work recorded without events. The events contain the final content. */
 export async function emitRecordedAssessments(work: UnitOfWork, feed: Feed, assessmentIds: string[]): Promise<void> {
   const rows = [];
   for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);

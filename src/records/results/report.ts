@@ -2,7 +2,10 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { type StoredAssessment, findLive, setReportSha256, stampAssessments } from './store.ts';
 
-/** Gives a live result another report hash if it is in the expected state. @returns whether it did */
+/**
+ * Replaces the report hash of a live result if the result is in the expected state. @returns whether the hash was
+ * replaced
+ */
 async function setReport(
   work: UnitOfWork,
   organisationId: number,
@@ -18,7 +21,9 @@ async function setReport(
   return true;
 }
 
-/** Stores the hash of a report. @returns false if the result has changed since `from` was read, or has a report */
+/**
+ * Stores the hash of a report. @returns false if the result has changed since `from` was read, or already has a report
+ */
 export function attachReport(work: UnitOfWork, organisationId: number, from: StoredAssessment, sha256: string) {
   return setReport(
     work,

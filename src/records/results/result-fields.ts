@@ -7,14 +7,17 @@ import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 
-/** A fault of a record: the field, what is expected there and an example. It never repeats the value. */
+/**
+ * A fault of a record: the field, the expected value and an example. A fault never repeats the value, which may be
+ * personal.
+ */
 export type Fault = { field: string; expected: string; example: string };
 
 export function sentenceOf(fault: Fault): string {
   return `${fault.field} must be ${fault.expected}, such as ${fault.example}`;
 }
 
-/** A record or an amendment is not accepted. */
+/** Thrown if a record or an amendment is invalid. */
 export class RecordRefused extends Error {
   readonly faults: Fault[];
 
@@ -24,12 +27,12 @@ export class RecordRefused extends Error {
   }
 }
 
-/** The rule of a field: in words, as an example and as a test. */
+/** The rule of a field, as words, an example and a test. */
 type Field = {
   expected: string;
   example: string;
   is(value: unknown): boolean;
-  /** A further rule for valid values. Returns what is expected, or null. */
+  /** A further rule for values that pass `is`. Returns what is expected, or null if the value is valid. */
   also?(value: string): string | null;
   optional?: true;
   inside?: Fields;
@@ -38,7 +41,7 @@ type Fields = Record<string, Field>;
 
 type Domain = { name: string; score_pct?: number | null; status?: string | null };
 
-/** One result of an import: an Assessment without the fields that the service makes. */
+/** One result of an import. A record has the fields of an assessment, but not those that the service makes. */
 export type ImportRecord = {
   assessment_id?: string;
   learner: { ref?: string | null; full_name: string };
@@ -89,7 +92,7 @@ const orNull = (field: Field): Field => ({
 });
 const optional = (field: Field): Field => ({ ...field, optional: true });
 
-/** Spreadsheets may put an error value into a group's cell. */
+/** A spreadsheet may have put an error value into a group's cell. */
 const notAnError = (value: string) =>
   isErrorValue(value) ? 'a text: an error value of a spreadsheet is in its place' : null;
 
@@ -156,7 +159,7 @@ const recordFields: Fields = {
       full_name: { ...text(limits.fullNameChars, 'Ana Silva'), also: nameFault },
     },
   },
-  // readyRecord checks it, because its form depends on an option of the import.
+  // readyRecord checks `assessed_at`, because the accepted forms depend on an option of the import.
   assessed_at: optional({ expected: 'a date-time', example: '2026-01-31T09:00:00Z', is: () => true }),
   subject: oneOf(subjects, subjects[2]),
   rqf_level: orNull(oneOf(levelNames, levelNames[1]!)),
@@ -198,7 +201,7 @@ function addFaults(faults: Fault[], record: Record<string, unknown>, fields: Fie
       });
   }
   if (Object.keys(record).length === present) return;
-  // An unknown field is not named, because people put names and numbers there.
+  // The fault does not name an unknown field, because people put names and numbers there.
   const names = Object.keys(fields);
   faults.splice(first, 0, {
     field: path === '' ? 'the record' : path.slice(0, -1),
@@ -213,7 +216,7 @@ const wholeRecord: Fault = {
   example: '{"learner": {"full_name": "Ana Silva"}, "assessed_at": "2026-01-31T09:00:00Z", …}',
 };
 
-/** Every fault of an import record's fields, each checked on its own. */
+/** Lists every fault of an import record's fields. Each field is checked without the others. */
 export function faultsOfRecord(value: unknown): Fault[] {
   if (!isJsonObject(value)) return [wholeRecord];
   const faults: Fault[] = [];
@@ -227,10 +230,10 @@ export function faultsOfAmendment(value: Record<string, unknown>): Fault[] {
   return faults;
 }
 
-/** Domains with every field that they have in payloads. */
+/** Domains with all fields that payloads contain. A missing field becomes null. */
 export function wholeDomains(domains: Domain[]): Required<Domain>[] {
   return domains.map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
 }
 
-/** A reference that is invalid because of another field of its record. */
+/** The fault of a reference that another field of its record makes invalid. */
 export const refFault = (): Fault => ({ field: 'learner.ref', expected: ref.expected, example: ref.example });

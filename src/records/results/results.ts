@@ -1,4 +1,4 @@
-/** What other nouns may ask of results. */
+/** The functions of results that other folders may call. */
 export type { Review, ReviewFlag, ReviewOutcome } from './reviews.ts';
 export { redactReviews, findReviews, transferReviews } from './reviews.ts';
 export {

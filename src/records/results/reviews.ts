@@ -6,14 +6,15 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 import { query } from '../queries.ts';
 
 /**
- * The queue of results that a person has to check. A review opens in the unit of work that makes it necessary, under
- * the feed's lock: a new result with a flag, an amendment that adds a flag, or a learner's request. At most one review
- * of a result is open; its other reviews are decided.
+ * The queue of results that a person must check. A flagged result, an added flag or a learner's request opens a review
+ * in the same unit of work, under the feed's lock. At most one review of a result is open.
  */
 
 export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
 
-/** `changed`: the result was withdrawn and recorded again with another placement. The new result takes its reviews. */
+/**
+ * `changed`: the result was withdrawn and recorded again with another placement. The reviews move to the new result.
+ */
 export type ReviewOutcome = 'confirmed' | 'changed' | 'withdrawn';
 
 export type Review = {
@@ -25,7 +26,7 @@ export type Review = {
   flags: ReviewFlag[];
   requested_at: Date | null;
   due_at: Date | null;
-  /** The learner's words; null also after they were emptied. */
+  /** The learner's words. Null if there are none or if they were deleted. */
   request: string | null;
   outcome: ReviewOutcome | null;
   decided_at: Date | null;
@@ -48,7 +49,7 @@ const open = statement('review.open')`
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
   select $1, assessment_id, 1, learner_id, subject, $6, string_to_array(flags, ',')
     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`;
-// A person_fit flag comes from the answers, so no amendment removes it.
+// The flag person_fit comes from the learner's answers, so an amendment never removes it.
 const follow = statement('review.follow_flags')`
   with input as (
     select assessment_id, learner_id, subject, string_to_array(flags, ',') as flags, appeared
@@ -79,8 +80,8 @@ function columnsOf(results: readonly FlaggedResult[]): unknown[] {
 }
 
 /**
- * Puts new results that have a flag into the queue. `follow` would be too slow here: while the tables have no
- * statistics, its plan compares each result with every review of the organisation.
+ * Opens reviews of new results that have a flag. `follow` would be too slow here: before the tables have statistics,
+ * its plan compares each result with every review of the organisation.
  */
 export async function openReviews(
   work: UnitOfWork,
@@ -93,7 +94,9 @@ export async function openReviews(
   await work.tx.query(open, [organisationId, ...columns, new Date(work.nowMs)]);
 }
 
-/** Brings the queue in line with amended flags. A decided result returns only for a new flag. */
+/**
+ * Updates open reviews when amendments change flags. A result that was decided gets a new review only for a new flag.
+ */
 export async function followFlags(
   work: UnitOfWork,
   organisationId: number,
@@ -107,7 +110,7 @@ export async function followFlags(
     await work.tx.query(deleteUnneeded, [organisationId, uuidArray(changed.map((one) => one.assessment_id))]);
 }
 
-/** Every review of a result, the oldest first. Only the last can be open. */
+/** Reads all reviews of a result, the oldest first. Only the last review can be open. */
 export const findReviews = query<[organisationId: number, assessmentId: string], Review>(
   'review.of_result',
   `
@@ -124,7 +127,10 @@ const insertRequest = statement('review.request')`
 
 type ReviewedResult = { assessment_id: string; learner_id: string; facet: number };
 
-/** Stores a learner's request for a human review. The caller holds the feed's lock, and no other request is open. */
+/**
+ * Stores a learner's request for a human review. The caller holds the feed's lock and has checked that no other request
+ * is open.
+ */
 export async function requestReview(
   work: UnitOfWork,
   organisationId: number,
@@ -145,7 +151,7 @@ const insertDecided = statement('review.insert_decided')`
 
 type Decision = { outcome: ReviewOutcome; by: string; answer: string | null };
 
-/** Closes the open review of a result. The caller holds the feed's lock. @returns whether one was open */
+/** Closes the open review of a result. The caller holds the feed's lock. @returns whether a review was open */
 export async function decideReview(
   work: UnitOfWork,
   organisationId: number,
@@ -156,7 +162,7 @@ export async function decideReview(
   return rows.length > 0;
 }
 
-/** Stores a decision on a result that had no open review. */
+/** Stores a decision on a result that has no open review. */
 export async function addDecision(
   work: UnitOfWork,
   organisationId: number,

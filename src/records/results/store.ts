@@ -34,7 +34,8 @@ export type StoredAssessment = Omit<NewAssessment, 'flags'> & {
   shape: number;
 };
 
-// Texts are split row by row: PostgreSQL would write a materialised list of them to disk in a large batch.
+// `stored` unnests the texts itself, because PostgreSQL would write a materialised list of texts to disk in a large
+// batch.
 const insert = statement('assessment.insert')`
   with input as materialized (
     select g.*, l.group_set_id, $10::int8 + ${stepUs} * (g.n - 1) as position,
@@ -54,7 +55,7 @@ const insert = statement('assessment.insert')`
   ${counting(null, 'select group_set_id, facet, token from input')}
   select (select count(*) from input) as count, ${counted}`;
 
-/** Stores results in the order of `rows`, at the positions from `first` on. The caller holds the feed's lock. */
+/** Stores results in the order of `rows`, at positions that begin with `first`. The caller holds the feed's lock. */
 export async function insertAssessments(work: UnitOfWork, feed: Feed, rows: NewAssessment[], first: number) {
   const column = <Key extends keyof NewAssessment>(key: Key) => rows.map((row) => row[key]);
   const [row] = await work.tx.query<{ count: number } & CountedRow>(insert, [
@@ -90,7 +91,10 @@ export async function findLive(tx: Tx, organisationId: number, assessmentId: str
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
 
-/** Finds a live result for a restricted key. A result outside the key's scope is undefined, as if it did not exist. */
+/**
+ * Finds a live result for a restricted key. For a result outside the key's scope the function returns undefined, as if
+ * the result did not exist.
+ */
 export async function findLiveInScope(tx: Tx, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope === null) return findLive(tx, organisationId, assessmentId);
   const facets = facetsMatching({ subject: keyScope.subjects, rqf_level_code: null, below_level_1: null });
@@ -113,13 +117,16 @@ const stored = statement('assessment.stored')`
   select a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.body from assessment a
    where a.organisation_id = $1 and a.assessment_id = any($2)`;
 
-/** Results stored under these IDs. `body` is null for a deleted one. */
+/** Finds results stored under these IDs. The body of a withdrawn result is null. */
 export function findStored(tx: Tx, organisationId: number, ids: string[]) {
   type Row = Pick<NewAssessment, 'assessment_id' | 'learner_id' | 'source' | 'assessed_at' | 'facet'>;
   return tx.query<Row & { body: string | null }>(stored, [organisationId, uuidArray(ids)]);
 }
 
-/** Stores amended texts. The report of the older edition stays stored, and the next read makes a new report. */
+/**
+ * Stores amended texts and detaches the report. The report of the older edition stays stored, and the next read makes a
+ * new report.
+ */
 export const replaceBodies = query<[organisationId: number, ids: string[], bodies: string[]]>(
   'assessment.replace_texts',
   `
@@ -147,7 +154,7 @@ export const moveChanges = query<[organisationId: number, from: string, to: stri
   "update assessment_change set assessment_id = $3 where organisation_id = $1 and assessment_id = $2 and kind = 'amended'",
 );
 
-/** Replaces the reasons for changes of a learner's results: reasons are free text and may name a person. */
+/** Replaces the reasons for changes of a learner's results, because reasons are free text and may name a person. */
 export const forgetReasons = query<[organisationId: number, learnerId: string, replacement: string]>(
   'assessment.forget_reasons',
   `
@@ -155,7 +162,7 @@ export const forgetReasons = query<[organisationId: number, learnerId: string, r
    where f.organisation_id = $1 and f.learner_id = $2 and c.organisation_id = $1 and c.assessment_id = f.assessment_id`,
 );
 
-/** Empties reasons and earlier texts of changes before that time. @returns a row for each change */
+/** Empties reasons and earlier texts of changes before a time. @returns a row for each emptied change */
 export const forgetReasonsBefore = query<[organisationId: number, learnerId: string, before: Date]>(
   'assessment.forget_reasons_before',
   `
@@ -212,7 +219,8 @@ export async function emptyAssessment(work: UnitOfWork, feed: Feed, row: ResultK
   feed.used(1);
 }
 
-// Withdrawn results move too, at their positions: a client that still holds one must find its tombstone.
+// Withdrawn results also go to the other learner but keep their positions, so that a client that still stores one finds
+// its tombstone.
 const transfer = statement('assessment.pass')`
   with stored as (
     update assessment a set learner_id = $3 from assessment_feed f
@@ -221,14 +229,16 @@ const transfer = statement('assessment.pass')`
     update assessment_feed set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning deleted)
   select count(*) as count from fed where not deleted`;
 
-/** Moves results and scope exits to another learner, without new texts or positions. @returns how many are live */
+/**
+ * Moves results and scope exits to another learner, without new texts or positions. @returns the number of live results
+ */
 export async function transferResults(work: UnitOfWork, feed: Feed, from: string, to: string): Promise<number> {
   await passExits(work.tx, feed.organisationId, from, to);
   return (await work.tx.query<{ count: number }>(transfer, [feed.organisationId, from, to]))[0]!.count;
 }
 
-// The times of a result's changes are its order. A change in the same millisecond as the last, or on a clock that
-// stepped back, gets a time one microsecond later. The caller holds the feed's lock.
+// The changes of a result are ordered by time. If the clock gives no later time than the last change, the change is
+// stored one microsecond after it. The caller holds the feed's lock.
 const insertChange = statement('assessment.insert_change')`
   insert into assessment_change (organisation_id, assessment_id, at, kind, actor, reason, before)
   select $1, c.assessment_id, greatest($3, (select max(p.at) + interval '1 microsecond' from assessment_change p
@@ -237,7 +247,7 @@ const insertChange = statement('assessment.insert_change')`
 
 export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: string };
 
-/** Stores who changed results and why, with their earlier bodies. */
+/** Stores who changed results and why, with the bodies before the change. */
 export async function recordChanges(
   work: UnitOfWork,
   organisationId: number,

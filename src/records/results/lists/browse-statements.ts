@@ -5,9 +5,8 @@ import { allFacets } from '../facet.ts';
 import { lastChangeOf } from './history.ts';
 
 /**
- * The statements behind lists of results. If few results match a filter, one index gathers them all and they are
- * sorted. Otherwise a scan follows an index in the list's order, and ends with the page or after a maximum number of
- * rows.
+ * The statements behind lists of results. If few results match a filter, one index finds all of them, and they are
+ * sorted. Otherwise a scan follows an index in the list's order, until the page is full or a maximum is reached.
  */
 
 export const resultSorts = ['assessed', 'changed', 'learner', 'subject', 'placement', 'flags', 'source'] as const;
@@ -25,7 +24,7 @@ export type ResultFilter = {
   /** Exclusive. */
   assessedBeforeUs: number | null;
   changedSinceUs: number | null;
-  /** Only each learner's latest result in its subject. */
+  /** Only the latest result of each learner in each subject. */
   latest: boolean;
 };
 
@@ -44,7 +43,7 @@ export const unfiltered: ResultFilter = {
 /** Where a page begins: the sort keys of the last row of the previous page. */
 export type ResultPageStart = readonly (number | string)[];
 
-// A stored body has these texts only if the field is true: inside a string, its quotes would be escaped.
+// These texts are in a stored body only if the field is true: inside a string value, the quotes would be escaped.
 const borderline = `a.body like '%"is_borderline":true%'`;
 const review = `a.body like '%"needs_review":true%'`;
 const flagged = { any: `(${borderline} or ${review})`, borderline, review };
@@ -62,15 +61,15 @@ const keys: Record<ResultSort, readonly (readonly [sql: string, type: string])[]
   source: [[`(a.source = 'sitting')::int4`, 'int4'], position],
 };
 
-/** How a page finds its rows: by which index, and how far. */
+/** How a page finds its rows: the index that it uses, and how many rows it may read. */
 export type AccessPath =
   | { by: 'sets'; groupSets: readonly string[] }
   | { by: 'facets'; facets: readonly number[] }
   | { by: 'days' }
   | { by: 'changes' }
-  /** In the order of the sort, over at most `max` rows. */
+  /** A scan in the order of the sort, over at most `max` rows. */
   | { by: 'walk'; max: number }
-  /** The latest assessed results down to `end`, for a sort that has no index. */
+  /** The most recently assessed results, back to `end`. This path serves sorts that have no index. */
   | { by: 'newest'; end: ResultPageStart | null };
 
 export type ResultQuery = {
@@ -84,7 +83,10 @@ export type ResultQuery = {
 
 /** The group sets of learners that are visible and in the filter's groups; null: every set. */
 export type GroupSets = readonly string[] | null;
-/** With `isMembersFirst`, a scan reads all members of the groups once, and then checks each row against them. */
+/**
+ * The groups of a page. `isMembersFirst`: a scan first reads all members of the groups, and then compares each row with
+ * the members.
+ */
 export type GroupScope = { groupSets: GroupSets; isMembersFirst: boolean };
 
 const orderWay = ({ descending }: ResultQuery) => (descending ? ' desc' : '');
@@ -112,7 +114,7 @@ const feedOf = (source: string) => `
 const assessmentOf = `
   lateral (select n.source, n.body, n.learner_id from assessment n where n.organisation_id = $1 and n.assessment_id = f.assessment_id offset 0) a`;
 
-/** The filter's conditions on a row, whichever path found it. */
+/** The filter's conditions on a row. The conditions apply to every access path. */
 function conditionsOf(
   builder: StatementBuilder,
   { filter }: ResultQuery,
@@ -122,7 +124,7 @@ function conditionsOf(
   let sql = 'not f.deleted';
   if (filter.facets !== null) sql += ` and f.facet = any(${builder.bind(filter.facets)}::int2[])`;
   if (groupSets !== null && path !== 'sets')
-    // "is true" keeps it a hash lookup for each row.
+    // With "is true", PostgreSQL looks each row up in a hash table.
     sql += ` and (f.group_set_id in (select unnest(${builder.bind(groupSets)}::uuid[]))) is true`;
   if (filter.visibility !== null) sql += ` and ${isVisibleLearner('f.learner_id', builder.bind(filter.visibility))}`;
   sql += range(builder, 'f.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs);
@@ -130,7 +132,8 @@ function conditionsOf(
   if (filter.flag !== null) sql += ` and ${flagged[filter.flag]}`;
   if (filter.source !== null) sql += ` and a.source = '${filter.source}'`;
   if (filter.latest)
-    // "is true" keeps it a lookup of one learner's results: a join would read every learner's.
+    // With "is true", PostgreSQL looks up the results of one learner at a time. A join would read the results of all
+    // learners.
     sql += ` and (not exists (
       select from assessment_feed later where later.organisation_id = $1 and later.learner_id = f.learner_id and not later.deleted
          and later.facet >> 3 = f.facet >> 3 and (later.assessed_at, later.assessment_id) > (f.assessed_at, f.assessment_id))) is true`;
@@ -149,14 +152,17 @@ export function hasIndex(look: ResultQuery, groupSets: GroupSets): boolean {
 
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
-/** The condition on a learner `d` to be visible and in the filter's groups; true unless members are read first. */
+/**
+ * The condition that a learner `d` is visible and in the filter's groups. The condition is `true` unless members are
+ * read first.
+ */
 function isMember(builder: StatementBuilder, { filter }: ResultQuery, { isMembersFirst }: GroupScope): string {
   if (!isMembersFirst) return 'true';
   const lists = [...filter.groupIds.map((id) => [id]), ...(filter.visibility === null ? [] : [filter.visibility])];
   return lists.map((ids) => amongMembers('d.learner_id', `${builder.bind(ids)}::uuid[]`)).join(' and ');
 }
 
-/** The rows that a path finds, for the `from` of a page: `f` is a row of the feed. */
+/** The SQL for the `from` of a page, where `f` is a row of the feed that the path finds. */
 function rowsOf(builder: StatementBuilder, look: ResultQuery, path: AccessPath, scope: GroupScope): string {
   const { filter, sort } = look;
   const way = orderWay(look);
@@ -168,9 +174,10 @@ function rowsOf(builder: StatementBuilder, look: ResultQuery, path: AccessPath, 
   if (path.by === 'facets') return gathered(`${builder.bind(path.facets)}::int2[]`, 'facet');
   if (path.by === 'changes')
     return `(select * from assessment_feed f where f.organisation_id = $1 and not f.deleted${range(builder, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${maxGathered}) f`;
-  // There are at most this many rows. The limit makes a generic plan follow the index, too.
+  // At most `max` rows match. The limit is needed so that a generic plan follows the index, too.
   const max = path.by === 'days' ? maxGathered : path.by === 'walk' ? path.max : maxSorted;
-  // Conditions on the index's own columns apply before the feed is read. A filter on the body needs more columns.
+  // Conditions on the index's own columns are checked before the feed is read. A filter on the body also reads source
+  // and body.
   const assessed = (more: string, order: string) => {
     const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
     const isOfFacets = filter.facets === null ? 'true' : `d.facet = any(${builder.bind(filter.facets)}::int2[])`;
@@ -206,26 +213,29 @@ function rankedRows(builder: StatementBuilder, look: ResultQuery, rank: (facet: 
 }
 
 export const maxGathered = 5000;
-/** The most results that are sorted, if the sort has no index: the latest ones. */
+/** If the sort has no index, only this many of the most recently assessed results are sorted. */
 export const maxSorted = 2000;
-/** The most results in group sets, before levels narrow them. */
+/** The most results in the group sets, of any level. If there are more, a page does not gather results by group set. */
 const maxOfSets = 30_000;
-/** Gathered if each is a row of the feed alone and no index has the order. */
+/** The most results that a page gathers by group set, if it reads only the feed and no index has the order. */
 const maxGatheredPlain = 12_000;
-/** Gathered if each is compared with its learner's other results. */
+/** The most results that a page gathers if each result is compared with the learner's other results. */
 const maxCompared = 2000;
-/** Scanned if the body of each has to be read. */
+/** The most results that a page scans if the scan reads the body of each result. */
 const maxRead = 3000;
 const maxScanned = { min: 3000, changed: 12_000, assessed: 40_000 };
-/** A scan goes as far as it needs to find about this many results of the groups and levels. */
+/** A scan is long enough to find about this many results of the filter's groups and levels. */
 const maxMet = 1500;
-/** In groups with at most this many results, a scan reads the members first. */
+/** If groups have at most this many results, a scan reads their members first. */
 export const maxOfMembers = 300_000;
 
-/** Numbers of live results: in groups and levels, in the groups, in the levels, and in total. Null: no such filter. */
+/**
+ * Numbers of live results: in the filter's groups and levels together, in its groups, in its levels, and in total.
+ * Null: the filter does not name groups or levels.
+ */
 export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
-/** The most results to gather by group sets, and by days, changes or levels. */
+/** The most results that a page gathers. `sets`: by group sets. `times`: by days, changes or levels. */
 export function maxGatheredBy(look: ResultQuery, groupSets: GroupSets, counts: Counts) {
   const times = look.filter.latest ? maxCompared : maxGathered;
   if ((counts.inSets ?? 0) > maxOfSets) return { times, sets: 0 };
@@ -233,7 +243,7 @@ export function maxGatheredBy(look: ResultQuery, groupSets: GroupSets, counts: C
   return { times, sets: isPlain && !look.filter.latest ? maxGatheredPlain : times };
 }
 
-/** How far a scan goes: further for rare matches, because rows that do not match cost little. */
+/** How many rows a scan reads. If few rows match, the scan reads more, because rows that do not match cost little. */
 export function scanOf(look: ResultQuery, counts: Counts): AccessPath {
   if (needsBody(look)) return { by: 'walk', max: maxRead };
   const reaching = Math.ceil((maxMet * counts.total) / Math.max(1, counts.cells));
@@ -244,7 +254,10 @@ export function scanOf(look: ResultQuery, counts: Counts): AccessPath {
 export const needsBody = ({ filter, sort }: ResultQuery) =>
   filter.flag !== null || filter.source !== null || sort === 'flags' || sort === 'source';
 
-/** A scan uses the order of the index, so that nothing is sorted and reading ends with the page. */
+/**
+ * The order of a page's rows. A scan uses the columns of its index, so that PostgreSQL sorts nothing and stops when the
+ * page is full.
+ */
 function orderOf(look: ResultQuery, path: AccessPath): string {
   const { sort } = look;
   if (path.by !== 'walk') return keys[sort].map((_, i) => `k${i}${orderWay(look)}`).join(', ');
@@ -265,9 +278,9 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   const learner = sort === 'learner' ? ', learner l' : '';
   let where = conditionsOf(builder, look, scope.groupSets, path.by);
   if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
-  // The rows of a scan begin after the place already.
+  // A scan already begins after the place.
   if (after !== null && path.by !== 'walk') where += ` and ${afterPlace(builder, look, after)}`;
-  // A page token must not contain a name, so in the sort by learner it contains the ID alone.
+  // A page token must not contain a name, so in the sort by learner it contains only the result's ID.
   const tokenKeys = sort === 'learner' ? [1] : [...keys[sort].keys()];
   const text = `
     select c.learner_id, c.assessment_id, c.position, c.assessed_at, c.facet, c.group_set_id, array[${tokenKeys.map((i) => `c.k${i}::text`).join(', ')}] as place,
@@ -286,7 +299,10 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   return built('result.browse', text, builder);
 }
 
-/** In the sort by learner, an invisible learner's place gives the first page: it must not show where a name is. */
+/**
+ * The condition that a row comes after the last row of the previous page. In the sort by learner, an invisible learner
+ * gives the first page, because the page would otherwise reveal where the name is.
+ */
 function afterPlace(builder: StatementBuilder, { filter, sort, descending }: ResultQuery, after: ResultPageStart) {
   const columns = columnsOf(sort).join(', ');
   const compare = descending ? '<' : '>';
@@ -298,11 +314,11 @@ function afterPlace(builder: StatementBuilder, { filter, sort, descending }: Res
      where q.organisation_id = $1 and q.assessment_id = ${id}::uuid${isSeen}), ${id}::uuid), true)`;
 }
 
-/** The types of a page token's parts: uuid, int4 or int8. */
+/** The SQL types of the values in a page token. */
 export const pageStartTypes = (sort: ResultSort): string[] =>
   sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => type);
 
-/** The place where a scan of `max` rows ends; no row if there are fewer. */
+/** Finds the place at which a scan of `max` rows ends. If fewer rows are left, there is no row. */
 export function scanEnd(look: ResultQuery, by: 'assessed' | 'changed', max: number) {
   const { filter } = look;
   const builder = new StatementBuilder(look.organisationId);

@@ -38,7 +38,10 @@ export type ResultPage = {
   next: ResultPageStart | null;
   /** The scan ended before the page was full. More results may match. */
   isCutShort: boolean;
-  /** Only results assessed at or after this time were sorted, because there are too many to sort. */
+  /**
+   * If there are too many results to sort, only results assessed at or after this time were sorted. Null: all were
+   * sorted.
+   */
   sortedSinceUs: number | null;
 };
 
@@ -48,7 +51,7 @@ const setsOfGroup = statement('result.sets_of_groups')`
    where g.organisation_id = $1 and g.group_id = $2 and s.group_ids @> $3::uuid[] and ($4::uuid[] is null or s.group_ids && $4)`;
 const setsOfSight = statement('result.sets_of_sight')`
   select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])`;
-/** The number of live results in these sets and facets, from the digest's cells, and in total. */
+/** Counts live results in these group sets and facets, and in total. The counts come from the digest's cells. */
 const inCells = statement('result.in_cells')`
   select v.digest_n as total, coalesce((
       select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
@@ -89,7 +92,10 @@ export async function countInCells(
   return row!;
 }
 
-/** The path that reads fewest rows, if one gathers few enough, and the counts behind the choice. */
+/**
+ * Finds the path that reads the fewest rows, and the counts behind the choice. `path` is null if every path reads too
+ * many.
+ */
 async function gathering(tx: Tx, look: ResultQuery, groupSets: GroupSets) {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
@@ -149,10 +155,7 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
   return { ...row, content: contentOf(body, assessed_at), change };
 }
 
-/**
- * A page of live results. Several statements read it, so `tx` must be one snapshot. If few results match, all are
- * sorted. Otherwise a scan follows an index. A sort without an index sorts only the latest results.
- */
+/** A page of live results. Several statements read the page, so `tx` must be one snapshot. */
 export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   const { path: gathered, counts } = await gathering(tx, look, groupSets);
@@ -166,7 +169,7 @@ export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPa
   const rows = found.slice(0, look.limit);
   const isFull = found.length > look.limit;
   const { sort } = look;
-  // A scan that filled the page needs no other end.
+  // A scan that filled the page ends with the last row of the page, so no other end is read.
   const end =
     path.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
       ? await endOf(tx, look, sort, path.max)
@@ -179,14 +182,16 @@ export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPa
   };
 }
 
-/** The order of an export: by date, if no index has the requested order and too many results match. */
+/**
+ * The order of an export. If no index has the requested order and too many results match, the export is sorted by date.
+ */
 export async function exportSort(tx: Tx, look: ResultQuery): Promise<{ sort: ResultSort; descending: boolean }> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   const canSort = (await gathering(tx, look, groupSets)).path !== null || hasIndex(look, groupSets);
   return canSort ? look : { sort: 'assessed', descending: true };
 }
 
-/** Every page of matching results. `tx` must be one snapshot. */
+/** Yields all matching results in pages. `tx` must be one snapshot. */
 export async function* everyResult(tx: Tx, look: ResultQuery): AsyncGenerator<BrowsedResult[]> {
   let { after } = look;
   do {

@@ -1,7 +1,7 @@
 import { type Tx, statement } from '../../../platform/db/database.ts';
 import { type Visibility, isVisibleGroup } from '../../../organisations/groups/visibility.ts';
 
-/** How the results of groups spread over levels. The counts are sums of the digest's cells. */
+/** The distribution of groups' results over levels. The counts are sums of the digest's cells. */
 
 export type GroupDistribution = {
   group_id: string;
@@ -21,7 +21,7 @@ const groupsOf = statement('result.spread_groups')`
      and (not exists (select from place)
           or (not g.active, lower(g.name), g.group_id) > (select p.is_old, p.name, p.group_id from place p))
    order by not g.active, lower(g.name), g.group_id limit $5`;
-// A set is visible if it contains a visible group: its learners are members of that group now.
+// A group set is visible if it contains a visible group, because its learners are then members of that group.
 const cells = statement('result.spread_cells')`
   select s.group_id, c.facet, sum(c.n)::int8 as n
     from unnest($2::uuid[]) as g(group_id)
@@ -32,7 +32,8 @@ const cells = statement('result.spread_cells')`
    group by 1, 2`;
 
 /**
- * Groups of a type, or one group, in the order of their names, with their results by subject and level.
+ * Reads groups of a type, or one group, in the order of their names, with the number of results in each subject and
+ * level.
  * @param after the last group of the previous page; an invisible group gives the first page
  */
 export async function distributionOf(
@@ -57,7 +58,7 @@ export async function distributionOf(
 export type DomainStrength = {
   name: string;
   results: number;
-  /** The mean score; null without scores. */
+  /** The mean score; null if no result has a score. */
   score: number | null;
   statuses: ReadonlyMap<string, number>;
 };

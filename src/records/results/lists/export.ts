@@ -11,12 +11,18 @@ import { type BrowsedResult, everyResult, exportSort } from './browse.ts';
 import type { ResultQuery } from './browse-statements.ts';
 import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
 
-/** Results as files, filtered and sorted as on the page. Rows stream from one snapshot, so memory stays small. */
+/**
+ * Exports lists of results as files, filtered and sorted as on the page. Rows are streamed from one snapshot, so that
+ * memory stays small.
+ */
 
 /** `groups`: the names of the learner's groups. */
 export type ExportedResult = BrowsedResult & { groups: string };
 
-/** The UTC offset of a time zone in milliseconds. Offsets change only at full quarters of an hour. */
+/**
+ * Makes a function that returns the UTC offset of a time zone in milliseconds. Offsets are cached by quarter of an
+ * hour, because they change only at full quarters.
+ */
 export function clockOf(zone: string): (ms: number) => number {
   const quarter = 15 * 60_000;
   const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'longOffset' });
@@ -33,7 +39,7 @@ export function clockOf(zone: string): (ms: number) => number {
 
 const yesNo = (value: boolean | null) => (value === null ? null : value ? 'Yes' : 'No');
 
-/** The further columns of a funding list. */
+/** The columns that only a funding list has. */
 export type FundingColumns = { below: 'Level 1' | 'Level 2'; startUs: number | null };
 
 type Value<T> = (row: ExportedResult) => T | null;
@@ -86,7 +92,7 @@ export function resultColumns(zone: string, funding: FundingColumns | null = nul
   return columns.filter((column) => column !== null);
 }
 
-/** Pages of results with the names of groups. `tx` must be one snapshot. */
+/** Yields pages of results with the names of the learners' groups. `tx` must be one snapshot. */
 export async function* exportedResults(tx: Tx, look: ResultQuery): AsyncGenerator<ExportedResult[]> {
   const sorted = { ...look, ...(await exportSort(tx, look)), after: null, limit: limits.exportPage };
   for await (const rows of everyResult(tx, sorted)) {
@@ -94,19 +100,19 @@ export async function* exportedResults(tx: Tx, look: ResultQuery): AsyncGenerato
     const namesIn = ({ json }: { json: string }) => (JSON.parse(json) as { name: string }[]).map((one) => one.name);
     const names = new Map([...sets].map(([id, set]) => [id, namesIn(set).join('; ')]));
     yield rows.map((row) => ({ ...row, groups: names.get(row.group_set_id) ?? '' }));
-    // Other requests get their turn between two pages.
+    // A pause between two pages lets other requests have their turn.
     await setImmediate();
   }
 }
 
-/** The maximum number of exports is running. */
+/** Thrown if the maximum number of exports is already running. */
 export class ExportsBusy extends Error {}
 
 const running = new WeakMap<Database, number>();
 
 /**
- * Streams a file from one snapshot. The snapshot ends when the reader stops or takes too long: a long transaction keeps
- * PostgreSQL from removing old rows.
+ * Streams a file from one snapshot. The snapshot ends if the reader stops or takes too long, because a long transaction
+ * keeps PostgreSQL from removing old rows.
  * @throws ExportsBusy
  */
 export function sheetFile<Row>(app: App, format: SheetFormat, sheetOf: (tx: Tx) => Sheet<Row>): Readable {

@@ -3,7 +3,10 @@ import { type Tx, statement } from '../../../platform/db/database.ts';
 
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
-/** One amendment or withdrawal. A withdrawal deletes earlier texts, so it and earlier entries have no fields. */
+/**
+ * One amendment or withdrawal. A withdrawal deletes earlier texts, so the withdrawal and all earlier entries have no
+ * fields.
+ */
 export type HistoryEntry = {
   at: string;
   kind: 'amended' | 'withdrawn';
@@ -12,7 +15,7 @@ export type HistoryEntry = {
   changes: FieldChange[];
 };
 
-/** SQL for a lateral join: the last change of a result. */
+/** SQL for a lateral join that finds the last change of a result. */
 export const lastChangeOf = (id: string): string => `(
     select kind, at, actor, reason from assessment_change
      where organisation_id = $1 and assessment_id = ${id} order by at desc limit 1)`;
@@ -23,14 +26,19 @@ const changesOf = statement('assessment.changes')`
 const bodyOf = statement('assessment.body')`
   select body from assessment where organisation_id = $1 and assessment_id = $2`;
 
-/** The reason of a change by an import. If the import only confirmed an amendment, the entry is not shown. */
+/**
+ * The reason that an import stores with a change. If the import only confirmed an amendment, the history omits the
+ * entry.
+ */
 export const importedAgain = 'imported again with changes';
 
 const changesOfMany = statement('assessment.changes_of_many')`
   select assessment_id, reason, before from assessment_change
    where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`;
 
-/** The last imported bodies of results, without later amendments; null if they were deleted. */
+/**
+ * The bodies of results as last imported, without later amendments. A body is null if the earlier texts were deleted.
+ */
 export async function lastImported(
   tx: Tx,
   organisationId: number,
@@ -65,7 +73,7 @@ export async function historyOf(
   organisationId: number,
   assessmentId: string,
 ): Promise<HistoryEntry[] | undefined> {
-  // Changes are read before the body: a change in between then shows in the last entry, and none lacks its entry.
+  // Changes are read before the body. So a change in between is part of the last entry, and no entry is missing.
   type Row = Pick<HistoryEntry, 'kind' | 'actor' | 'reason'> & { at: Date; before: string | null };
   const rows = await tx.query<Row>(changesOf, [organisationId, assessmentId]);
   const [found] = await tx.query<{ body: string | null }>(bodyOf, [organisationId, assessmentId]);

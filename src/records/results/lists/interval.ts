@@ -2,7 +2,7 @@ import { belowEntry, levelName, levelsOf } from '../../../engine/scoring/levels.
 import type { ResultContent } from '../body.ts';
 import { levels } from '../facet.ts';
 
-/** Every name of a level as a range of steps, lowest first. Entry Level without sub-levels covers all three. */
+/** Each level name as a range of steps, lowest first. Entry Level without a sub-level covers all three sub-levels. */
 const ladder: Record<string, readonly [low: number, high: number]> = {
   [belowEntry]: [0, 0],
   'Entry Level 1': [1, 1],
@@ -16,7 +16,9 @@ const ladder: Record<string, readonly [low: number, high: number]> = {
 
 type Probabilities = ResultContent['level_probabilities'];
 
-/** The levels with their probabilities, lowest first; null if they are unknown or a name is not on the ladder. */
+/**
+ * The levels with their probabilities, lowest first. Null if there are no probabilities or a name is not on the ladder.
+ */
 function ordered(probabilities: Probabilities): (readonly [name: string, probability: number])[] | null {
   if (probabilities === null) return null;
   const entries = Object.entries(probabilities);
@@ -24,7 +26,7 @@ function ordered(probabilities: Probabilities): (readonly [name: string, probabi
   return entries.sort(([x], [y]) => ladder[x]![0] - ladder[y]![0]);
 }
 
-/** The lowest and the highest level of the middle 95 %. */
+/** The lowest and the highest level of the interval that contains the middle 95 % of the probability. */
 export type LevelInterval = { low: string; high: string };
 
 const tail = 0.025;
@@ -45,12 +47,12 @@ export function levelInterval(probabilities: Probabilities): LevelInterval | nul
   return { low: reaching(tail), high: reaching(1 - tail - 2 * rounding) };
 }
 
-/** Whether two intervals share a level. The difference may then be measurement error. */
+/** Whether two intervals share a level. If they do, the difference between the results may be measurement error. */
 export function overlap(one: LevelInterval, other: LevelInterval): boolean {
   return ladder[one.low]![0] <= ladder[other.high]![1] && ladder[other.low]![0] <= ladder[one.high]![1];
 }
 
-/** The probability that the learner is below a level; null if it is unknown. */
+/** The probability that the learner is below a level; null without known probabilities. */
 export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' | 'Level 2'): number | null {
   const found = ordered(probabilities);
   if (found === null) return null;
@@ -76,8 +78,8 @@ const wholeLevel = ({ rqf_level, below_level_1 }: ResultContent) =>
   levels.findIndex((level) => level.rqf_level === rqf_level && level.below_level_1 === below_level_1);
 
 /**
- * Levels gained between two results of a subject. Entry sub-levels count if both results have them; otherwise only full
- * levels count. Null if one of them is not placed.
+ * How many levels a learner gained between two results. Entry sub-levels count only if both results have them. Null if
+ * a result is not placed.
  */
 export function levelsGained(first: ResultContent, latest: ResultContent): number | null {
   const [from, to] = [wholeLevel(first), wholeLevel(latest)];

@@ -16,7 +16,7 @@ export type Progress = {
 };
 
 export type ProgressFilter = {
-  /** At least one. The learner is now a member of all of them. */
+  /** At least one group. The learner must be a member of all groups now. */
   groupIds: readonly string[];
   visibility: Visibility;
   /** 0 digital, 1 English, 2 maths; null: all. */
@@ -52,7 +52,10 @@ type Row = Omit<Progress, 'first' | 'latest'> &
   Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
   Record<'first_at' | 'latest_at', number>;
 
-/** A page of the groups' learners by ID. `next` is the `after` of the next page; null on the last page. */
+/**
+ * Reads a page of the groups' learners in the order of their IDs. `next` is the `after` of the next page; null on the
+ * last page.
+ */
 export async function progressOf(
   tx: Tx,
   organisationId: number,
@@ -81,7 +84,7 @@ export async function progressOf(
   };
 }
 
-/** Every page. `tx` must be one snapshot. */
+/** Yields all pages. `tx` must be one snapshot. */
 export async function* everyProgress(tx: Tx, organisationId: number, filter: ProgressFilter, limit: number) {
   let after: string | null = null;
   do {
@@ -91,7 +94,10 @@ export async function* everyProgress(tx: Tx, organisationId: number, filter: Pro
   } while (after !== null);
 }
 
-/** The change between two results. `gained` is null if a result is not placed, `withinError` without probabilities. */
+/**
+ * The change between a learner's first and latest results. `gained` is null if a result is not placed; `withinError` is
+ * null without probabilities.
+ */
 export function changeOf({ results, first, latest }: Progress): { gained: number | null; withinError: boolean | null } {
   if (results < 2) return { gained: null, withinError: null };
   const [from, to] = [first, latest].map(({ content }) => levelInterval(content.level_probabilities));

@@ -6,9 +6,15 @@ import { formatPosition } from '../../../feed/time.ts';
 import { type ListedPage, listAssessments, listWithin } from './list.ts';
 import type { AssessmentFilter, PageRequest } from './page-statements.ts';
 
-/** The digest in the API: on the last page of a sync, and in buckets that find differences (docs/decisions/0005). */
+/**
+ * The digest in the API: a sum on the last page of a sync, and sums by bucket that locate differences
+ * (docs/decisions/0005).
+ */
 
-/** Whether a sync has a digest. In a full sync of groups, a learner can leave them after the page, so it has none. */
+/**
+ * Whether a sync has a digest. A full sync of groups has none: a learner may leave the groups after the page was read,
+ * and the digest would then not match.
+ */
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
     filter.sort === 'updated_at' &&
@@ -21,8 +27,8 @@ function hasDigest(filter: AssessmentFilter): boolean {
 }
 
 /**
- * A page, with the digest of the same moment if it is the last one. The digest is read after the page. If the feed has
- * changed since the call was admitted, both are read again in one snapshot.
+ * Reads a page and, if it is the last page, the digest. If the feed has changed since the call was admitted, one
+ * snapshot reads both again, so that both show the same moment.
  */
 export async function listWithDigest(db: Database, feed: FeedState, request: PageRequest) {
   const { organisationId, filter, limit } = request;
@@ -45,16 +51,19 @@ export function digestText({ n, w1, w2 }: Digest): string {
 
 type Answer = { feed: FeedState; data: string };
 
-/** Cached answers. An answer with 65,536 buckets has up to 2 MB. */
+/** The most cached answers. An answer with 65,536 buckets takes up to 2 MB. */
 const maxCached = 16;
 
-/** The last answer for each organisation, which is valid until its feed changes. */
+/** The last answer for each organisation. The answer is valid until the organisation's feed changes. */
 const lastAnswers = new WeakMap<Database, LRUCache<number, { question: string; answer: Promise<Answer> }>>();
 
 /** `feed`: the state of the feed when the call was admitted. */
 type Caller = { organisationId: number; feed: FeedState };
 
-/** An answer reads every result of the organisation, so each organisation computes one at a time. */
+/**
+ * Returns the cached answer or computes it. Computing reads every result of the organisation, so each organisation
+ * computes one answer at a time.
+ */
 async function cached(db: Database, { organisationId, feed }: Caller, question: string, make: () => Promise<Answer>) {
   let answers = lastAnswers.get(db);
   if (answers === undefined) lastAnswers.set(db, (answers = new LRUCache({ max: maxCached })));
@@ -71,7 +80,7 @@ async function cached(db: Database, { organisationId, feed }: Caller, question: 
 
 export type DigestQuestion = DigestFilter & {
   bits: number;
-  /** Buckets to list; undefined: the sums of every bucket. */
+  /** The buckets whose results are listed. Undefined: the answer contains the sums of every bucket. */
   buckets: number[] | undefined;
 };
 

@@ -5,7 +5,7 @@ import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows } from
 
 /** Reads a page of GET /assessments: resolves the filter, chooses an access path, and runs its statement. */
 
-/** One entry of a page. A tombstone has no body. `exit`: the learner left the requested groups. */
+/** One entry of a page. A tombstone has no body. `exit`: the learner has left the requested groups. */
 export type FeedRow = {
   position: number;
   assessment_id: string;
@@ -22,25 +22,28 @@ export type FeedRow = {
   body: string | null;
 };
 
-/** `passedUs`: the position where a page ended before it was full. More entries may follow. */
+/** `passedUs`: the position at which the page ended before it was full, although more entries may follow. */
 export type ListedPage = { rows: FeedRow[]; passedUs: number | null };
 
-/** Scope exits read for each entry of a page. Exits of learners who are still in a requested group do not show. */
+/**
+ * How many scope exits a page reads for each of its entries. The page skips exits of learners who are still in a
+ * requested group.
+ */
 const exitsForEach = 8;
 
-/** Up to this many days are read directly. */
+/** For up to this many days, a page is read by day without trying a window first. */
 const fewDays = 16;
-/** Up to this many days are listed in a statement. */
+/** For up to this many days, a statement lists the days. */
 const maxDays = 400;
 
 const setsOfGroups = statement('assessment.sets_of_groups')`
   select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`;
-/** The position at which one of the groups has more exits than one page reads. */
+/** The first position at which one of the groups has more exits than a page reads. */
 const exitsEnd = statement('assessment.exits_end')`
   select min(ahead.position) as position from unnest($2::uuid[]) as g(group_id), lateral (
     select e.position from scope_exit e where e.organisation_id = $1 and e.group_id = g.group_id and e.position >= $3
      order by e.position offset $4 limit 1) ahead`;
-/** The position at which a window ends; no row if fewer rows are left. */
+/** The position of the last row of a window; no row if fewer rows are left. */
 const windowEnd = (name: string, beyond: string, way: string) =>
   statement(name)`
   select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${way} offset $3::int8 * ${windowRows} - 1 limit 1`;
@@ -53,7 +56,7 @@ const learnerByRef = statement('assessment.learner_by_ref')`
   union all select learner_id from learner where organisation_id = $1 and ref_hash = any($3)
   union all select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`;
 
-/** The learner with this reference, and erased learners that had it. */
+/** Finds the learner with this reference, and erased learners that had the reference. */
 export async function findLearnerIds(
   tx: Tx,
   organisationId: number,
@@ -63,7 +66,7 @@ export async function findLearnerIds(
   return rows.map((row) => row.learner_id);
 }
 
-/** The access path of a filter that needs no other statement first; null for any other filter. */
+/** The access path of a filter that needs no earlier statement; null for any other filter. */
 function directPath(filter: AssessmentFilter): AccessPath | null {
   const { learner, facets, groupIds, assessedFromUs, assessedToUs } = filter;
   const isNarrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
@@ -76,7 +79,7 @@ function read(tx: Tx, page: PageRequest, path: AccessPath, scope: PageScope): Pr
   return tx.query<FeedRow>(sql, values);
 }
 
-/** Resolves the filter's groups and learner in one round trip. */
+/** Finds the group sets and learners of a filter in one round trip. */
 async function resolveScope(tx: Tx, page: PageRequest) {
   const { organisationId, filter, after, limit } = page;
   const { groupIds, learner, sinceUs } = filter;
@@ -85,7 +88,7 @@ async function resolveScope(tx: Tx, page: PageRequest) {
   const [sets, learnerIds, exits] = await Promise.all([
     groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
     learner === null ? null : findLearnerIds(tx, organisationId, learner),
-    // A page without a cursor never ends early: a client that knows only `since` would read the same page for ever.
+    // A page without a cursor must not end early: a client that knows only `since` would read the same page for ever.
     !hasExits || after === null || learner !== null
       ? null
       : tx.query<{ position: number | null }>(exitsEnd, exitValues),
@@ -94,7 +97,7 @@ async function resolveScope(tx: Tx, page: PageRequest) {
   return { scope: { groupSets, hasExits, learnerIds }, passedUs: exits?.[0]?.position ?? null };
 }
 
-/** Reads a page from the next rows of the feed. @returns whether the page is complete */
+/** Reads a page from the next rows of the feed. @returns `isAll`: whether these rows contain the full page */
 async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<{ rows: FeedRow[]; isAll: boolean }> {
   const { organisationId, filter, to = null, limit } = page;
   const { descending, byAssessed } = direction(filter);
@@ -109,13 +112,13 @@ async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<
   return { rows, isAll: rows.length === limit || (byAssessed ? isOnlyRange : end === null) };
 }
 
-/** The days from one time to another; null if one is missing or there are more than `maxDays`. */
+/** The days from one time to another. Null if a time is missing or there are more than `maxDays` days. */
 function daysBetween(from: number | null, to: number | null): number[] | null {
   if (from === null || to === null || dayOf(to) - dayOf(from) > maxDays) return null;
   return Array.from({ length: Math.max(0, dayOf(to) - dayOf(from) + 1) }, (_, i) => dayOf(from) + i);
 }
 
-/** Reads a page whose filter has groups, a learner or times, or that is ordered by assessed_at. */
+/** Reads a page whose filter has groups, a learner or times, or whose order is assessed_at. */
 async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promise<FeedRow[]> {
   const { groupSets, learnerIds } = scope;
   const { assessedFromUs: from, assessedToUs: to } = page.filter;
@@ -133,12 +136,15 @@ async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promis
   return by({ by: 'group_set_id', keys: groupSets });
 }
 
-/** One page of the feed. Pages of several statements read one snapshot, so that no record moves between them. */
+/**
+ * Reads one page of the feed. If a page needs several statements, one snapshot runs them, so that no record moves in
+ * between.
+ */
 export async function listAssessments(db: Database, request: PageRequest): Promise<ListedPage> {
   return directPath(request.filter) === null ? db.snapshot((tx) => listWithin(tx, request)) : listWithin(db, request);
 }
 
-/** One page, read within an open snapshot. */
+/** Reads one page in a snapshot that the caller has opened. */
 export async function listWithin(tx: Tx, request: PageRequest): Promise<ListedPage> {
   const direct = directPath(request.filter);
   if (direct !== null) {

@@ -4,12 +4,13 @@ import { batcher } from '../../../platform/db/batcher.ts';
 import { type Database, statement } from '../../../platform/db/database.ts';
 import { type StoredAssessment, findLiveInScope, liveOne } from '../store.ts';
 
-/** Reads live results by ID. Reads that wait together share one statement. */
+/** Reads live results by ID. Reads that are waiting at the same time share one statement. */
 
-/** Results in one statement. */
+/** The most results that one statement reads. */
 const maxAtOnce = 64;
 
-// "offset 0" keeps it one index lookup for each, even if the tables were small when it was planned.
+// With "offset 0", each result is one index lookup, even if PostgreSQL planned the statement while the tables were
+// small.
 const liveEach = statement('assessment.live_each')`
   select g.n::int4 as n, r.*
     from unnest($1::int8[], $2::uuid[]) with ordinality as g(organisation_id, assessment_id, n)
@@ -39,7 +40,7 @@ function openReader(db: Database): ReadLive {
   );
 }
 
-/** Reads a live result. A restricted key gets it only within its scope. */
+/** Reads a live result. For a restricted key, a result outside the key's scope is not found. */
 export function readLiveInScope(db: Database, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope !== null) return findLiveInScope(db, organisationId, assessmentId, keyScope);
   const read = readers.get(db) ?? openReader(db);

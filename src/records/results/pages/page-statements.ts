@@ -1,17 +1,20 @@
 import { payloadVersionAt } from '../../../platform/db/payload-version.ts';
 import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
 
-/** The statements of GET /assessments: one text for each kind of filter and access path (docs/decisions/0002). */
+/**
+ * The statements of GET /assessments. Each combination of filters and access path has its own text
+ * (docs/decisions/0002).
+ */
 
 /** The filters of GET /assessments. Times are microseconds since 1970. */
 export type AssessmentFilter = {
   sinceUs: number | null;
-  /** A reference with its hashes, which find the tombstones of erased learners. */
+  /** A reference, and its hashes, by which the tombstones of erased learners are found. */
   learner: { ref: string; hashes: Buffer[] } | null;
   facets: number[] | null;
   assessedFromUs: number | null;
   assessedToUs: number | null;
-  /** Null: both. */
+  /** Null: results and tombstones. */
   status: 'completed' | 'deleted' | null;
   groupIds: readonly string[] | null;
   sort: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
@@ -22,33 +25,35 @@ export type PageRequest = {
   filter: AssessmentFilter;
   /** The last entry of the previous page; null for the first page. */
   after: { value: number; id: string } | null;
-  /** The most rows to read: the page and one more, which shows that another page follows. */
+  /** The most rows to read: one more than the page shows, because the extra row proves that another page follows. */
   limit: number;
-  /** In position order, the last position to read; null: no end. */
+  /** The last position to read, in position order. Null: the page has no end. */
   to?: number | null;
 };
 
-/** How a page finds its rows. All paths give the same page; they differ in the rows that they read. */
+/** How a page finds its rows. Every path gives the same page, but the paths differ in the rows that they read. */
 export type AccessPath =
-  /** Along the page's order. */
+  /** Reads rows in the page's order. */
   | { by: 'position' }
-  /** Along the page's order, over a limited number of rows. It suits filters that match many rows. */
+  /** Reads a limited number of rows in the page's order. This path suits filters that match many rows. */
   | { by: 'window' }
-  /** A merge of ordered scans, one for each key. */
+  /** Merges ordered scans, one for each key. */
   | { by: 'facet'; keys: number[] }
   | { by: 'group_set_id'; keys: string[] }
-  /** A merge too. With null, the first rows of every day are collected and sorted. */
+  /**
+   * Merges ordered scans, one for each day. If `keys` is null, the first rows of every day are collected and sorted.
+   */
   | { by: 'assessed_day'; keys: number[] | null }
-  /** All results of the learners, sorted. */
+  /** Reads all results of the learners, and sorts the results. */
   | { by: 'learner'; keys: string[] };
 
-/** What the filter's groups and learner mean in the database. */
+/** The database rows that the filter's groups and learner stand for. */
 export type PageScope = {
-  /** Group sets of the matching rows; null: every set. */
+  /** Group sets of the matching rows. Null: every set matches. */
   groupSets: string[] | null;
   /** Whether the page includes scope exits. */
   hasExits: boolean;
-  /** Learners whose scope exits match; null: every learner. */
+  /** Learners whose scope exits match. Null: every learner matches. */
   learnerIds: string[] | null;
 };
 
@@ -56,7 +61,7 @@ export function direction({ sort }: AssessmentFilter) {
   return { descending: sort.startsWith('-'), byAssessed: sort.endsWith('assessed_at') };
 }
 
-/** Where a page in position order begins. Positions are integers, so the next one is one step away. */
+/** Where a page in position order begins. Positions are integers, so the next position is one more or one less. */
 export function beginsAt({ filter, after }: PageRequest): number {
   if (direction(filter).descending) return after === null ? Number.MAX_SAFE_INTEGER : after.value - 1;
   return after === null ? (filter.sinceUs ?? 0) : after.value + 1;
@@ -65,10 +70,13 @@ export function beginsAt({ filter, after }: PageRequest): number {
 /** The stored `assessed_day` of a time. */
 export const dayOf = (us: number) => Math.trunc(us / 86_400_000_000);
 
-/** Rows in a window for each entry of the page. */
+/** How many rows a window has for each entry of the page. */
 export const windowRows = 40;
 
-/** The most scans in a merge. More keys are read by a lateral join, which cannot stop early but is planned quickly. */
+/**
+ * The most scans in a merge. A lateral join reads more keys: the join cannot stop early, but PostgreSQL plans it
+ * quickly.
+ */
 export const maxMerged = 32;
 
 const columns =
@@ -93,7 +101,7 @@ function assessedRange(builder: StatementBuilder, { filter }: PageRequest, row: 
   );
 }
 
-/** Where the page begins and ends in its order. */
+/** The conditions that begin and end the page in its order. */
 function rangeOf(builder: StatementBuilder, page: PageRequest, row: string): string {
   const { descending, byAssessed } = direction(page.filter);
   const { after, to = null } = page;
@@ -111,7 +119,7 @@ function rangeOf(builder: StatementBuilder, page: PageRequest, row: string): str
   );
 }
 
-/** The filter's conditions on a row. A scope exit has a facet and time of its own, but its status is the feed's. */
+/** The filter's conditions on a row. A scope exit has its own facet and time, but its status comes from the feed. */
 function conditionsOf(builder: StatementBuilder, page: PageRequest, row: 'e' | 'f', by?: AccessPath['by']): string {
   const { facets, status } = page.filter;
   const range = direction(page.filter).byAssessed ? '' : assessedRange(builder, page, row);
@@ -122,7 +130,10 @@ function conditionsOf(builder: StatementBuilder, page: PageRequest, row: 'e' | '
   return `${sql} and ${status === 'deleted' ? 'f.deleted' : 'not f.deleted'}`;
 }
 
-/** One scan for each key, rounded up to a power of two so that there are few texts. Surplus scans find nothing. */
+/**
+ * Makes one scan for each key. The number of scans is a power of two, so that there are few texts; surplus scans find
+ * no rows.
+ */
 function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown[], scan: (key: string) => string) {
   let scans = 1;
   while (scans < keys.length) scans *= 2;
@@ -130,11 +141,11 @@ function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown
   return Array.from({ length: scans }, (_, i) => scan(`(${list})[${i + 1}]`)).join(' union all ');
 }
 
-/** The page's rows without texts. The rows of several scans are not in order yet. */
+/** The page's rows without their texts. If there are several scans, the rows are not in order yet. */
 function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath, scope: PageScope, limit: string) {
   const range = rangeOf(builder, page, 'f');
   let wanted = `f.organisation_id = $1${range}${conditionsOf(builder, page, 'f', path.by)}`;
-  // "is true" keeps it a hash lookup for each row: "any" would compare each row with thousands of sets.
+  // With "is true", PostgreSQL looks each row up in a hash table. "any" would compare each row with thousands of sets.
   const inSets = (sets: string) => `(f.group_set_id in (select unnest(${sets}::uuid[]))) is true`;
   wanted += condition(builder, 'gs', path.by === 'group_set_id' ? null : scope.groupSets, inSets);
   const scan = (from: string, more: string, row = 'f') =>
@@ -156,7 +167,7 @@ function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath
 
 const keyTypes = { facet: 'int2', group_set_id: 'uuid', assessed_day: 'int4' };
 
-/** The days of the filter, within the days that have results. */
+/** The days between the filter's times. Days before the first result or after the last result are left out. */
 function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
   builder.note('days');
   const [from, to] = [filter.assessedFromUs, filter.assessedToUs].map((us) =>
@@ -166,7 +177,10 @@ function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
   return `generate_series(greatest(${from}::int4, ${end('min')}), least(${to}::int4, ${end('max')}))`;
 }
 
-/** The next rows in the page's order. An index on assessments has the order of assessed_at. */
+/**
+ * The next rows in the page's order. For assessed_at, the rows come from `assessment`, which has an index in this
+ * order.
+ */
 function windowOf(page: PageRequest, range: string, limit: string): string {
   const rows = `f.organisation_id = $1${range} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
   if (!direction(page.filter).byAssessed) return `(select * from assessment_feed f where ${rows}) f`;
@@ -175,9 +189,8 @@ function windowOf(page: PageRequest, range: string, limit: string): string {
 }
 
 /**
- * Scope exits: results whose learner left a requested group since `since` and is in none of them now, and results that
- * were withdrawn after the learner left. src/feed/scope-exits.ts stores one for each group. A page shows a result's
- * newest exit.
+ * Reads scope exits: results whose learner left a requested group and is in no requested group now, even if the result
+ * was withdrawn later. src/feed/scope-exits.ts stores one exit for each group; a page shows a result's newest exit.
  */
 function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: string[] | null, limit: string): string {
   const groupIds = page.filter.groupIds!;
@@ -191,7 +204,7 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
            where l.organisation_id = $1 and l.learner_id = e.learner_id and l.assessment_id = e.assessment_id
              and l.group_id = any(${groups}) and (l.position, l.group_id) > (e.position, e.group_id))`;
   }
-  // The row's own set is checked: the requested groups can have thousands of sets.
+  // The row's own group set is checked, because the requested groups can have thousands of group sets.
   const scan = (which: string) => `
     (select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit, null::int8 as first_position
        from scope_exit e, lateral (
@@ -206,8 +219,8 @@ function exitsOf(builder: StatementBuilder, page: PageRequest, learnerIds: strin
 }
 
 /**
- * The statement of a page: rows without texts, then their texts, which are found by first position because neighbours
- * share disk pages (docs/decisions/0002). "offset 0" keeps the planner from reading every text.
+ * The statement of a page: first the rows without texts, then their texts. Texts are found by first position, because
+ * neighbours share disk pages (docs/decisions/0002). "offset 0" keeps the planner from reading every text.
  */
 export function pageStatement(page: PageRequest, path: AccessPath, scope: PageScope) {
   const builder = new StatementBuilder(page.organisationId);
