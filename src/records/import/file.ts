@@ -16,8 +16,8 @@ import { type Fault, RecordRefused } from '../results/result-fields.ts';
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
 /**
- * A rejected record. `head` and `again` are the first line and the record's lines of a file of rejected records, which
- * a person corrects and imports.
+ * A rejected record. `head` is the first line of a file of rejected records, and `again` is the record's line in the
+ * file. A person corrects the file and imports it.
  */
 export type Rejected = { line: number; faults: Fault[]; head(): Buffer; again: Buffer };
 

@@ -90,7 +90,7 @@ const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | '
   },
 };
 
-/** Numbers the lines of a text without its byte-order mark, and yields lines in chunks as the input arrives. */
+/** Yields numbered lines of text in the chunks of the input. The byte-order mark is removed. */
 async function* textLines(
   input: AsyncIterable<Buffer>,
   markBytes: number,

@@ -20,8 +20,7 @@ export class TrueTypeSource {
   readonly #outlines = new Map<number, GlyphOutline>();
 
   constructor(bytes: Uint8Array) {
-    // Tables are changed later, so they must be copies. `slice` of a Buffer would share memory; `slice` of a Uint8Array
-    // copies.
+    // Tables are changed later, so each must be a copy. `slice` copies from a Uint8Array, but a Buffer shares memory.
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const count = this.#view.getUint16(4);
