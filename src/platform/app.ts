@@ -6,7 +6,7 @@ import type { Secrets } from './crypto/secrets.ts';
 import type { Settings } from './config/settings.ts';
 import type { Keyring } from './crypto/keyring.ts';
 
-/** Everything that the code needs from outside. */
+/** Everything that code gets from outside: the database, time, randomness, settings, keys and the log. */
 export type App = {
   db: Database;
   clock: Clock;
@@ -18,9 +18,10 @@ export type App = {
   keyring: Keyring;
   log: Log;
   /**
-   * `pending`: a restore was found and the list of erasures is not applied yet, so no personal data may be shown.
-   * `applied`: the last restore to which this process applied its list. `older`: the database lacked migrations, which
-   * a restore may explain. `since`: when the last restore was found. See src/governance/restore.
+   * `pending`: the service has detected a restore and not applied the list of erasures, so it shows no personal data.
+   * `applied`: the last restore for which this process has applied the list.
+   * `older`: the database lacked migrations, which a restore may explain.
+   * `since`: when the service detected the last restore. See src/governance/restore.
    */
   restored: { pending: boolean; applied: string; older: boolean; since: Date | null };
 };

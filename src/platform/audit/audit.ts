@@ -4,7 +4,7 @@ import { batcher } from '../db/batcher.ts';
 import { type Dedicated, statement, type Tx } from '../db/database.ts';
 import { auditBatch, auditTime } from '../observability/metric-definitions.ts';
 
-/** One answered call or one command. Never a reference, a name or an IP address. */
+/** An entry for one answered call or one command. It never contains a reference, a name or an IP address. */
 export type AuditEntry = {
   organisationId: number;
   atMs: number;
@@ -47,7 +47,7 @@ function values(entries: AuditEntry[]) {
   ];
 }
 
-/** Resolves after the commit, so a response that waits for it is always in the log (law 5). */
+/** Writes an entry and resolves after the commit. A response that waits for this is always in the log (law 5). */
 export type Audit = (entry: AuditEntry) => Promise<void>;
 
 export function auditor(connection: Dedicated): Audit {
@@ -60,7 +60,7 @@ export function auditor(connection: Dedicated): Audit {
   }, 1000);
 }
 
-/** Writes entries in the transaction of their cause, so both happen or neither. */
+/** Writes entries in the transaction of the change that they record, so both are stored or neither. */
 export async function auditInside(tx: Tx, ...entries: AuditEntry[]): Promise<void> {
   await tx.query(insert, values(entries));
 }

@@ -5,7 +5,10 @@ import { blockHash, rowLine, sealedColumns, type SealedRow } from './line.ts';
 import { type Block, readBlockRows, readBlocks, readUnsealed } from './verify.ts';
 import { whole } from './read.ts';
 
-/** The log as JSON lines, one for each row. With a proof, a line for each block comes before its rows. */
+/**
+ * An export contains the audit log as JSON lines, one for each row. With a proof, a line for each block precedes the
+ * block's rows.
+ */
 
 export type ExportedRow = {
   id: number;
@@ -20,7 +23,7 @@ export type ExportedRow = {
   detail: unknown;
 };
 
-/** The rows that follow it are in the order of sealing. */
+/** The line of a block. The block's rows follow in the order of sealing. */
 export type ExportedBlock = {
   block: number;
   sealed_at: string;
@@ -59,7 +62,9 @@ export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
 
 type Period = { from: Date | null; to: Date | null };
 
-/** The log with its proof: each block that reaches into the period with its rows, then unsealed rows. */
+/**
+ * Exports the log with its proof: each block that overlaps the period, with all rows of the block, then unsealed rows.
+ */
 export const proofLines = (
   app: App,
   organisationId: number,
@@ -87,7 +92,10 @@ async function* provedLines(
 export const reachesInto = (block: Block, from: Date | null, to: Date | null): boolean =>
   (from === null || block.last_at >= from) && (to === null || block.first_at < to);
 
-/** The hashed values of an exported row. JSON that the service wrote keeps its text. */
+/**
+ * The values of an exported row that the block's hash covers. Parsing and writing the service's JSON does not change
+ * its text.
+ */
 function sealedRow(row: ExportedRow): SealedRow {
   return {
     audit_id: row.id,
@@ -122,7 +130,7 @@ export type ExportVerdict = {
   blocks: number;
   /** Null if the file has no blocks. */
   covered: Covered | null;
-  /** Rows without a block in the file that the log no longer has. */
+  /** How many rows of the file have no block there and no longer exist in the log. */
   unknown: number;
 };
 
@@ -132,7 +140,7 @@ class FileBlocks {
   #numbers: number[] = [];
   #from: string | null = null;
   #to: string | null = null;
-  // Times in the log, because those in the file may be forged.
+  // These times come from the log, because times in the file may be forged.
   #firstEndMs = Infinity;
   #lastBeginMs = -Infinity;
 
@@ -157,8 +165,8 @@ class FileBlocks {
   }
 
   /**
-   * Blocks of the log that were cut out of the file, up to six. The period of an export contains every block between the
-   * end of its first block and the beginning of its last. A block of another time may have been sealed in between.
+   * Finds up to six blocks that were cut out of the file. An export contains every block that overlaps the time between
+   * its first and its last block.
    */
   async cutOut(tx: Tx, organisationId: number): Promise<number[]> {
     const covered = this.covered();
@@ -170,9 +178,9 @@ class FileBlocks {
 }
 
 /**
- * Compares an export with the log. The rows of a block are compared by its hash, and the hash with the log's. Other rows
- * are compared one by one. The next kept hash proves blocks whose month was dropped. Blocks that were cut out in the
- * middle are a fault. A missing beginning or end is none, because nothing in the file says where it should be.
+ * Compares an export with the log: rows by the hash of their block, and rows without a block one by one. If a block's
+ * month was dropped, the next kept hash proves the block.
+ * Only a block that is missing in the middle is a fault, because the file does not show its intended beginning or end.
  */
 export async function verifyExport(
   app: App,

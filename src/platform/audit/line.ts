@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto';
 
-/** Hashed text: a line for each row, its columns between unit separators. `lineOf` is the same text in SQL. */
+/**
+ * A block's hash covers a line for each row, with unit separators between the columns. `lineOf` and `rowLine` make the
+ * same line.
+ */
 
-/** Absent columns are empty. */
+/** A row as the hash covers it. A null column becomes empty text. */
 export type SealedRow = {
   audit_id: number;
   at: Date;
@@ -28,7 +31,7 @@ export function rowLine(row: SealedRow): string {
   return `${[audit_id, at.getTime(), request_id, actor, action, resource, status, address, detail].map((one) => one ?? '').join(unit)}\n`;
 }
 
-/** SQL of a block's hash: the previous hash, the number, the count of rows, and their lines. */
+/** SQL for a block's hash, which covers the previous hash, the number, the count of rows and their lines. */
 export function hashOf(before: string, number: string, rows: string, lines: string): string {
   return `sha256(${before} || convert_to(concat('ars-audit-1', e'\\x1f', ${number}, e'\\x1f', ${rows}, e'\\n', ${lines}), 'UTF8'))`;
 }

@@ -3,11 +3,17 @@ import { errorTable } from '../errors/errors.ts';
 import { timeOf, isUuid, nilUuid } from '../crypto/random.ts';
 import { unsealedRows } from './seal.ts';
 
-/** Calls, the newest first. The sealer's counts lead to the hours that have any. Unsealed rows are read directly. */
+/**
+ * Queries return the newest calls first. The sealer's counts show which hours contain matching calls, and unsealed rows
+ * are read directly.
+ */
 
-/** The record of a list. Cursor and ends are values of the sorted column, in microseconds since 1970 for times. */
+/**
+ * What the audit log records of a request for a list. `cursor`, `first` and `last` are values of the sorted column;
+ * times are microseconds since 1970.
+ */
 export type Recorded = {
-  /** Every parameter but limit and cursor, normalised. */
+  /** All parameters except `limit` and `cursor`, in normalised form. */
   query?: string;
   limit?: number;
   cursor?: number;
@@ -37,11 +43,11 @@ export type LoggedCall = {
 export type LogFilter = {
   actor?: string | null;
   action?: string | null;
-  /** 2 to 5. A 304 is a 3. */
+  /** The first digit of the status, from 2 to 5. Class 3 is only 304. */
   statusClass?: number | null;
   code?: string | null;
   from: Date;
-  /** Exclusive. */
+  /** Calls at this time are excluded. */
   to: Date;
 };
 
@@ -60,7 +66,10 @@ const ofClass: Record<number, string> = {
   5: 'status >= 500',
 };
 
-/** The latest hours with such calls. Conditions are part of the text, so that each has its index. */
+/**
+ * Finds the latest hours with matching calls. Each combination of filters has its own text, so that PostgreSQL uses the
+ * right index.
+ */
 function hours({ actor = null, action = null, statusClass = null, code = null }: LogFilter): Statement {
   const which = [
     actor !== null && ' and actor = $4',
@@ -92,7 +101,7 @@ function readCall(row: Row): LoggedCall {
   return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
 }
 
-/** `next` is null at the end. */
+/** `next` is null on the last page. */
 export async function findCalls(
   tx: Tx,
   organisationId: number,
@@ -105,7 +114,7 @@ export async function findCalls(
   const place = [after?.at ?? null, after?.id ?? null, limit + 1];
   const found = await tx.query<Row>(unsealed, [organisationId, from, filter.to, ...chosen, ...place]);
   let to = after === null || after.at >= filter.to ? filter.to : new Date(after.at.getTime() + 1);
-  // Everything at or after this time has been read.
+  // All rows at or after this time have been read.
   let readFrom = to;
   const complete = () => found.filter((row) => row.at >= readFrom).length > limit;
   while (!complete()) {
@@ -128,7 +137,7 @@ export async function findCalls(
     }
     to = batch.at(-1)!.hour;
   }
-  // Rows that were sealed meanwhile may be found twice.
+  // A row that is sealed between two statements is found twice.
   const rows = [...new Map(found.map((row) => [row.audit_id, row])).values()]
     .filter((row) => row.at >= readFrom)
     .sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id);
@@ -140,7 +149,7 @@ export async function findCalls(
   };
 }
 
-/** A request takes less time, and the processes' clocks agree within it. */
+/** A request takes less time than this, and the clocks of the processes differ by less. */
 const requestMs = 10 * 60_000;
 
 const byRequest = statement('audit.log_by_request')`
@@ -157,7 +166,10 @@ const byRequest = statement('audit.log_by_request')`
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
    order by found.audit_id limit 1`;
 
-/** The call with this X-Request-Id, which contains its time (uuidAt); null for any other text. */
+/**
+ * Finds the call with this X-Request-Id by the time in the ID (`uuidAt`). Null: the log has no such call, or the text
+ * is not an ID.
+ */
 export async function findRequest(tx: Tx, organisationId: number, requestId: string): Promise<number | null> {
   const atMs = timeOf(requestId) ?? 0;
   const [from, to] = [new Date(atMs - requestMs), new Date(atMs + requestMs)];
@@ -173,10 +185,10 @@ export async function findCall(tx: Tx, organisationId: number, id: number): Prom
 export type CallHour = {
   hour: Date;
   answered: number;
-  /** 304. */
+  /** Responses with status 304. */
   unchanged: number;
   refused: number;
-  /** 429. */
+  /** Responses with status 429. */
   limited: number;
   failed: number;
 };
@@ -196,7 +208,10 @@ const callHours = statement('audit.calls_by_hour')`
        where at >= $2 and at < $3 and ${ofCalls}) c
    where status >= 200 group by hour order by hour desc`;
 
-/** The newest hour first, without empty hours. Rows that the sealer has not counted yet are read directly. */
+/**
+ * Counts calls by hour, the newest hour first, without empty hours. Rows that the sealer has not counted yet are read
+ * directly.
+ */
 export function callsByHour(
   tx: Tx,
   organisationId: number,
@@ -250,7 +265,7 @@ export function fixOf(code: string): string {
   return field === undefined ? '' : `${field} in the body is not as the reference says.`;
 }
 
-/** The call as a curl command. Values that the log lacks are in capitals. */
+/** Writes the call as a curl command. Words in capitals replace values that the log does not contain. */
 export function asCurl(baseUrl: string, call: LoggedCall): string | null {
   const match = /^(GET|POST|PATCH|DELETE) (\/\S*)$/.exec(call.action);
   if (match === null) return null;

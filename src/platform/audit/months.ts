@@ -18,7 +18,7 @@ function keptFrom(nowMs: number, months: number): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
 }
 
-// Calls during the deletion of their organisation may leave rows that are never sealed.
+// Rows of deleted organisations are ignored, because calls during the deletion may leave rows that are never sealed.
 const unsealedIn = (name: string) =>
   statement(`audit.unsealed_in_${name}`)`
   select p.organisation_id from ${name} p
@@ -26,7 +26,6 @@ const unsealedIn = (name: string) =>
    where p.at < $1 and p.audit_id > coalesce(c.sealed_id, 0) and (p.organisation_id = 0 or o.organisation_id is not null) limit 1`;
 
 const withMonth = [
-  // The sealer locks some of these rows while it writes blocks, and never waits for a held row.
   statement('audit.forget_chains')`update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)`,
   statement('audit.forget_blocks')`update audit_block set ids = null where last_at < $1 and ids is not null`,
   statement('audit.forget_hours')`delete from audit_hour where hour < $1`,
@@ -37,18 +36,21 @@ const forgetLinks = statement('audit.forget_links')`
      and exists (select from audit_block n
                   where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`;
 
-/** Drops old months once their rows are sealed. The last hash of each run of blocks stays, to continue the chain. */
+/**
+ * Drops old months whose rows are all sealed. The last hash of each run of dropped blocks stays, so that the chain can
+ * still be verified.
+ */
 export async function dropAuditMonths(app: App): Promise<void> {
   const months = app.settings.auditMonths;
   if (months === null) return;
   const old = await monthsBefore(app.db, ofAudit, keptFrom(app.clock.nowMs(), months));
   for (const { name, until } of old) {
-    // Rows that a slow clock dated are in the default partition.
+    // The default partition contains rows that a slow clock dated into a dropped month.
     for (const part of [name, 'audit_default']) {
       const [unsealed] = await app.db.query<{ organisation_id: number }>(unsealedIn(part), [until]);
       if (unsealed === undefined) continue;
       app.log.error('audit.month_kept', { name, organisation_id: unsealed.organisation_id });
-      // The next month may have rows in the same blocks.
+      // Later months stay as well, because dropping a month also forgets the blocks of all earlier months.
       return;
     }
     await changeMonths(app.db, ofAudit, async (tx) => {

@@ -10,11 +10,11 @@ const refused = { organisationId: 0, actor: '-', resource: null };
 export type RefusedCall = Pick<AuditEntry, 'atMs' | 'requestId' | 'action' | 'status'> & {
   /** Keyed hash of the client's IP address. */
   address: Buffer;
-  /** A listed call has a row of its own. The others are counted in the row of their IP address and minute. */
+  /** A listed call has its own row. Other calls are counted in one row for their IP address and minute. */
   listed: boolean;
 };
 
-// Sorted, so that two processes cannot deadlock.
+// The rows are sorted, so that two processes cannot deadlock.
 const addCounts = (from: string) => `
   insert into refused_calls as r (minute, address, calls) ${from}
   on conflict (minute, address) do update set calls = r.calls + excluded.calls`;
@@ -25,7 +25,9 @@ const count = statement(
    group by 1, 2 order by 1, 2`),
 );
 
-/** Resolves after the commit of the call's row or count. A flood of calls writes one row for each batch. */
+/**
+ * Records a refused call and resolves after the commit. In a flood, calls share the row of their IP address and minute.
+ */
 export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Promise<void> {
   const list = auditor(connection);
   const counted = batcher<RefusedCall, void>(async (calls) => {
@@ -35,7 +37,7 @@ export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Prom
   return ({ listed, ...call }) => (listed ? list({ ...refused, ...call }) : counted({ listed, ...call }));
 }
 
-/** The row of a day's older calls. */
+/** This empty IP address marks the row that counts a day's older calls. */
 const everyAddress = `'\\x'::bytea`;
 const atOnce = 5000;
 const takeCounts = statement('refused.take_counts')`
@@ -43,10 +45,11 @@ const takeCounts = statement('refused.take_counts')`
     select minute, address from refused_calls where address <> ${everyAddress} and minute < $1 order by minute, address limit ${atOnce})
   returning minute, address, calls`;
 
-/** The newest rows stay, with the rest of their blocks. */
+/** How many of the newest rows stay in the log. Older rows in the same blocks stay as well. */
 export const refusedKept = 1_000_000;
 const foldedBlocks = 5;
-// A block loses all its rows or none, which distinguishes this from tampering. A block with an operator's row stays.
+// A block loses all its rows or none, so that verification can tell folding from tampering. A block with an operator's
+// row keeps all rows.
 const fold = statement('refused.fold')`
   with old as materialized (
     select number, ids, first_at, last_at,
@@ -73,7 +76,7 @@ const addDays = statement(
   ),
 );
 
-/** Turns counts of past minutes into rows of the log. @returns how many */
+/** Turns counts of past minutes into rows of the log. @returns how many rows */
 async function listCounts(app: App, tx: Tx): Promise<number> {
   type Count = { minute: Date; address: Buffer; calls: number };
   const counts = await tx.query<Count>(takeCounts, [new Date(app.clock.nowMs() - 2 * 60_000)]);

@@ -9,18 +9,19 @@ import { auditSealed } from '../observability/metric-definitions.ts';
 import { hashOf, lineOf } from './line.ts';
 
 /**
- * Sealing puts committed rows into blocks, in the order of their numbers. A block's hash covers its rows and the block
- * before. A block has rows of one organisation, one month and at most one minute. One process seals at a time.
+ * Sealing puts committed audit rows into blocks, in the order of their IDs. A block's hash covers its rows and the
+ * previous block's hash.
+ * A block contains rows of one organisation and one month, at most one minute apart.
  */
 
 const lastNumber = statement('audit.last_number')`select last_value as number from audit_number`;
-// A writer locks the table before it draws a number, until its transaction ends.
+// A writer holds this table lock from before it draws a number until its transaction ends.
 const writers = statement('audit.writers')`
   select virtualtransaction as id from pg_locks
    where locktype = 'relation' and relation = 'audit'::regclass and mode = 'RowExclusiveLock' and granted
      and database = (select oid from pg_database where datname = current_database())`;
 
-/** @returns the highest number below which no row can appear any more; null if a writing transaction stays open */
+/** @returns the highest number up to which no new row can appear; null if a writing transaction stays open */
 async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | null> {
   const [last] = await db.query<{ number: number }>(lastNumber);
   const readWriters = async () => new Set((await db.query<{ id: string }>(writers)).map(({ id }) => id));
@@ -33,7 +34,7 @@ async function settledNumber(db: Tx, signal?: AbortSignal): Promise<number | nul
   return open.size > 0 ? null : last!.number;
 }
 
-/** The next block of each organisation of $1, from rows up to number $3. $2 is now. */
+/** Inserts the next block of each organisation in $1, with rows up to number $3. $2 is the current time. */
 const block = statement('audit.seal_block')`
   insert into audit_block as n (organisation_id, number, sealed_at, first_at, last_at, rows, ids, hash)
   select c.organisation_id, c.blocks + 1, $2::timestamptz, f.first_at, f.last_at, f.rows, f.ids,
@@ -72,7 +73,10 @@ const moveOn = statement('audit.chain_move')`
     from audit_block b
    where b.organisation_id = c.organisation_id and b.number = c.blocks + 1 and c.organisation_id = any($1)`;
 
-/** Seals rows up to a number while no other process does. If the statement fails, each organisation is sealed alone. */
+/**
+ * Seals rows up to a number, unless another process is sealing. After a failure each organisation is sealed alone, so
+ * one faulty log does not stop the others.
+ */
 async function sealSet(app: App, organisationIds: number[], upTo: number, signal?: AbortSignal): Promise<void> {
   try {
     for (let left = organisationIds; left.length > 0 && signal?.aborted !== true;)
@@ -107,7 +111,10 @@ const waiting = statement('audit.waiting')`
     select at from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id order by a.audit_id limit 1) a
    where a.at not between $1 and $2 order by 1`;
 
-/** Seals committed rows. A log whose first unsealed row is younger than `youngMs` waits for more rows. */
+/**
+ * Seals the committed rows of all organisations. A log whose first unsealed row is younger than `youngMs` waits for
+ * more rows.
+ */
 export async function sealAudit(app: App, signal?: AbortSignal, youngMs = limits.auditBlockMs / 2): Promise<void> {
   const begun = await app.db.transaction(async (tx) => {
     if (!(await isSealer(tx))) return false;

@@ -15,7 +15,7 @@ export type Block = {
 
 type Chain = { blocks: number; hash: Buffer; dropped_before: Date | null; folded_block: number };
 
-/** A block's hash that was kept elsewhere. */
+/** A block's hash that was kept outside the database. */
 export type Anchor = { block: number; hash: string };
 
 export type Verdict = {
@@ -23,9 +23,11 @@ export type Verdict = {
   blocks: number;
   rows: number;
   dropped: number;
-  /** Rows that lost a National Insurance number after they were sealed. The log says when. */
+  /** IDs of rows from which a National Insurance number was removed after sealing. The log records each removal. */
   redacted: number[];
-  /** The end of the chain. If it is kept elsewhere, no earlier change stays unnoticed. */
+  /**
+   * The last block's hash. If the operator keeps this hash elsewhere, every later change to the sealed rows is noticed.
+   */
   head: Anchor | null;
   unsealed: { rows: number; tail: SealedRow[] };
 };
@@ -49,7 +51,7 @@ const loose = statement('audit.loose')`
 const redactions = statement('audit.redactions')`
   select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
    where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`;
-// The log of organisation 0 has no row of a restore.
+// The log of organisation 0 has no entries for restores, so `lineage` supplies the last restore.
 const restores = statement('audit.restores')`
   select at from audit where organisation_id = $1 and action in ('restore found', 'restore declare')
   union all select since from lineage where $1 = 0 and restores > 0 order by 1`;
@@ -83,9 +85,9 @@ export function readUnsealed(app: App, organisationId: number): Promise<(SealedR
 const named = (ids: number[]) => `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? `, and ${ids.length - 5} more` : ''}`;
 
 /**
- * Computes every block again.
- * @param period limits the computed blocks. The chain is followed from its beginning.
- * @param anchors hashes that were kept elsewhere
+ * Computes the hash of every block again and compares the hash with the stored chain.
+ * @param period limits the blocks that are computed; the links of the chain are checked from its beginning
+ * @param anchors hashes that were kept outside the database
  */
 export async function verifyAudit(
   app: App,
@@ -134,7 +136,7 @@ export async function verifyAudit(
   await checkLoose();
   return verdict;
 
-  /** A restore loses later blocks, and other blocks get their numbers. */
+  /** After a restore, new blocks get the numbers of lost blocks, so anchors may differ without tampering. */
   async function nameRestores(): Promise<void> {
     const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
     if (found.length > 0)
@@ -143,7 +145,7 @@ export async function verifyAudit(
       );
   }
 
-  /** Whether the rows were dropped or folded meanwhile. Both take all rows of a block. */
+  /** Whether the block's rows were dropped or folded after the block was read. Both remove all rows of a block. */
   async function isGone({ number, last_at }: Block): Promise<boolean> {
     return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
   }

@@ -1,4 +1,4 @@
-/** The numbers of the service. Chars, Bytes and Ms at the end of a name are their units. */
+/** Limits, times and other numbers of the service. A name ends in its unit: Chars, Bytes or Ms. */
 export const limits = {
   pageDefault: 100,
   pageMax: 500,
@@ -10,7 +10,7 @@ export const limits = {
   groupRefChars: 100,
   groupNameChars: 200,
   fullNameChars: 200,
-  /** The longest path of RFC 5321, without the brackets. */
+  /** RFC 5321 allows 256 characters, and two of them are the brackets around the email address. */
   emailChars: 254,
   domainsPerResult: 50,
   levelsPerResult: 10,
@@ -21,65 +21,79 @@ export const limits = {
   keyLabelChars: 100,
   reasonChars: 500,
   supervisionChars: 200,
-  /** Longer answers of learners are cut. */
+  /** A learner's answer is cut to this length. */
   answerChars: 500,
   refsPerRequest: 500,
   webhookGroups: 50,
   webhooksPerOrganisation: 20,
-  /** The current secret of an endpoint, and those rotated within the last day. */
+  /**
+   * The most secrets that sign an endpoint's deliveries: the current secret, and secrets rotated within the last day.
+   */
   webhookSecrets: 5,
   webhookUrlChars: 2048,
-  /** From the first byte sent to the last byte received. */
+  /** The longest time from the first byte sent to an endpoint to the last byte received. */
   webhookAnswerMs: 15_000,
-  /** An endpoint's longer response makes the delivery fail. */
+  /** A delivery fails if the endpoint's response is longer. */
   webhookAnswerBytes: 256 * 1024,
-  /** `ars conform` removes what another run left behind, once it is older. */
+  /**
+   * `ars conform` removes the folder of a killed run after this time, because a younger folder may belong to a running
+   * command.
+   */
   conformLeftoverMs: 600_000,
-  /** Requests of GET /events of one organisation in one process. */
+  /** The most open requests for GET /events of one organisation in one process. */
   listenersPerOrganisation: 10,
-  /** Proxies close connections that are silent for 30 to 60 seconds. */
+  /** The pause between heartbeats. Proxies close connections that are silent for 30 to 60 seconds. */
   listenerHeartbeatMs: 15_000,
   bodyBytes: 1024 * 1024,
-  /** A shorter response fits into one packet as it is. */
+  /** A shorter response is not compressed, because it fits into one packet. */
   compressFromBytes: 1400,
   importLineBytes: 1024 * 1024,
-  /** Records in one transaction. More would keep other writers waiting. */
+  /** Records that an import writes in one transaction. A larger batch would keep other writers waiting. */
   importBatch: 2000,
-  /** An import remembers each learner reference in about 300 bytes. */
+  /** Learners that an import caches by reference, in about 300 bytes each. */
   importRemembered: 100_000,
   importBatchBytes: 16 * 1024 * 1024,
   wholeFileBytes: 64 * 1024 * 1024,
   urlBytes: 16 * 1024,
-  /** If a change begins later after admission, the service checks its key again. */
+  /** If a change begins later than this after its request arrived, the service checks the access key again. */
   admittedMs: 1000,
   rateWindowMs: 60_000,
-  /** Failed sign-ins of one IP address. Further failures get 429. */
+  /** Calls without a valid access key from one IP address in a window. Further calls get 429. */
   failedAttempts: 60,
-  /** Refused calls that one process lists in a window. It counts further ones. */
+  /** Refused calls that get their own audit rows, in one process and window. Further refused calls are only counted. */
   refusedListed: 1000,
-  /** The longest time span of one block, and its most rows. */
+  /** The longest time span of a block of the audit log, and the most rows in a block. */
   auditBlockMs: 60_000,
   auditBlockRows: 5000,
-  /** The sealer skips a round if a transaction that writes the log stays open twice as long. */
+  /**
+   * The sealer doubles its pause up to this time. It skips a round if a transaction that writes to the audit log is
+   * still open.
+   */
   auditWriterWaitMs: 2000,
   replayedAtOnce: 2000,
   auditSealedTogether: 500,
   pagesPerAddress: 600,
-  /** A college may share one IP address. */
+  /** Console pages for one IP address in a window. All users of a college may share one IP address. */
   consolePagesPerAddress: 3000,
   passwordLeastChars: 12,
   passwordMostChars: 1000,
-  /** Failures of one account, and of one person's second factor. Further attempts wait. */
+  /**
+   * Failed sign-ins with one email address, and failed second factors of one account, before further attempts must
+   * wait.
+   */
   signInFailuresPerAccount: 10,
   signInFailuresPerAddress: 50,
-  /** Returns from identity providers to one IP address that ended in no sign-in. */
+  /** Returns from identity providers to one IP address without a sign-in, before further attempts must wait. */
   signInReturnsPerAddress: 100,
   signInFailuresMs: 15 * 60_000,
   mailMs: 3 * 24 * 3600_000,
-  /** How long the service knows that it sent an email. The email address and the text are deleted before. */
+  /**
+   * How long the service keeps the record of an email. The email address and the text are deleted when the sending
+   * ends.
+   */
   mailKeptMs: 30 * 24 * 3600_000,
   caseTextChars: 5000,
-  /** Counted from the end of a data subject request. */
+  /** How long the texts of a data subject request are kept after the request ends. */
   subjectRequestTextsMs: 3 * 366 * 24 * 3600_000,
   /** How long the access log is kept. */
   accessLogMs: 2 * 366 * 24 * 3600_000,
@@ -89,15 +103,15 @@ export const limits = {
   usersPerOrganisation: 1000,
   sessionIdleMs: 2 * 3600_000,
   sessionMs: 12 * 3600_000,
-  /** The time between the password and the second factor. */
+  /** The longest time between the password and the second factor. */
   sessionCodeMs: 10 * 60_000,
-  /** Pages that need a recent proof accept one of this age. */
+  /** A page that needs a recent proof of identity asks again if the last proof is older. */
   stepUpMs: 10 * 60_000,
-  /** A further session ends the oldest. */
+  /** A further session ends the user's oldest session. */
   sessionsPerUser: 20,
   formBytes: 1024 * 1024,
   publicFormBytes: 16 * 1024,
-  /** A request for a human review in any script has up to 24 KB. */
+  /** A request for a human review can take 24 KB, because percent-encoding takes up to 12 bytes for a character. */
   learnerFormBytes: 32 * 1024,
   formFields: 2000,
   queryFields: 500,
@@ -106,9 +120,9 @@ export const limits = {
   providerMs: 5000,
   /** How long a process keeps the metadata of an identity provider. */
   providerKeptMs: 5 * 60_000,
-  /** How long a process waits after a failure before it reads the metadata again. */
+  /** How long a process waits after a failure before it reads an identity provider's metadata again. */
   providerFailedMs: 10_000,
-  /** The newest deliveries of an endpoint, which show its last success. */
+  /** The number of newest deliveries in which the service searches for an endpoint's last success. */
   deliveriesLooked: 200,
   providersKept: 1000,
   providerBytes: 1024 * 1024,
@@ -117,13 +131,13 @@ export const limits = {
   /** Pages count up to this number, and then say that there are more. */
   maxCounted: 100,
   reviewTextChars: 2000,
-  /** What the dashboard lists: unopened and ending invitations, access keys, networks and credits. */
+  /** When the dashboard lists unopened or ending invitations, unused access keys, new networks and low credits. */
   unopenedDays: 7,
   expiringDays: 3,
   keyUnusedDays: 30,
   newNetworkDays: 7,
   creditsLow: 20,
-  /** Requests for a human review of one result, and the pause after an answer. */
+  /** The most requests for a human review of one result, and the pause between an answer and the next request. */
   reviewRequests: 5,
   reviewAgainMs: 24 * 3600_000,
   consoleRows: 50,
@@ -131,19 +145,19 @@ export const limits = {
   importRunBatch: 500,
   importFaultsShown: 200,
   importKeptMs: 24 * 3600_000,
-  /** Counted from the trial. Suspensions and failures are part of it. */
+  /** The longest time from an import's dry run to its end, including suspensions and failures. */
   importRunMs: 30 * 24 * 3600_000,
   importRunsKeptMs: 90 * 24 * 3600_000,
-  /** Trials of imported files in one process. Each uses a connection of the reads. */
+  /** The most dry runs of imported files at one time in a process. Each occupies a connection of the read pool. */
   importTrialsAtOnce: 2,
-  /** Exported files in one process, and the longest time for one. */
+  /** Files that one process exports at the same time, and the longest time for one file. */
   exportsAtOnce: 2,
   exportMs: 15 * 60_000,
   exportPage: 1000,
-  /** ECMA-376. The head is one of the rows. */
+  /** The most rows of a sheet (ECMA-376). The header is one of the rows. */
   sheetRows: 1_048_576,
   sheetCellChars: 32_767,
-  /** A form lists up to this number, and otherwise searches. */
+  /** A form lists up to this many groups. If there are more, the form offers a search. */
   groupsListed: 25,
   deletedAtOnce: 5000,
   retakeGapDays: 3650,
@@ -151,9 +165,9 @@ export const limits = {
   membersCounted: 1000,
   membersCountedInSight: 200,
   membersCountedOfOne: 100_000,
-  /** A longer list of members is ordered by ID. */
+  /** If a group has more members, the list is ordered by ID instead of name. */
   membersSorted: 2000,
-  /** A confirmation counts up to this number. */
+  /** A confirmation counts what a change affects up to this number. */
   reachCounted: 10_000,
   pastedRefs: 10_000,
   pastedFaultsShown: 200,
@@ -162,88 +176,94 @@ export const limits = {
   groupsInChoice: 300,
   /** Metrics count up to this number of rows. */
   rowsCounted: 100_000,
-  /** Requests of /healthz and /readyz from one IP address in a window. */
+  /** Requests for /healthz and /readyz from one IP address in a window. */
   probesPerAddress: 1200,
-  /** What an access key is for, and the person responsible for it. */
+  /** An access key's purpose, and the name of the person who is responsible for the key. */
   keyPurposeChars: 300,
   keyContactChars: 200,
-  /** As many as one group_id filter. */
+  /** The most groups of a restricted key, as many as one `group_id` filter takes. */
   keyGroups: 20,
   keyNetworks: 20,
-  /** The name of a client, and the pairs of network and client for each access key. */
+  /** The length of a client's name, and the most pairs of network and client that are recorded for an access key. */
   keyClientChars: 60,
   keyUses: 20,
-  /** How long before its end the service sends an email about an access key. */
+  /** The service sends an email this long before an access key expires. */
   keyEndingMs: 14 * 24 * 3600_000,
-  /** Both access keys work after a rotation. */
+  /** After a rotation, the old and the new access key both work for this time. */
   keyOverlapMs: 7 * 24 * 3600_000,
-  /** The default for a vendor's set-up link. */
+  /** How long a vendor's set-up link is valid by default and at most. */
   keyLinkMs: 30 * 60_000,
   keyLinkMostMs: 24 * 3600_000,
   keyLinksShown: 50,
   idempotencyKeyChars: 255,
   idempotencyMs: 24 * 3600_000,
-  /** How long a 503 waits for its row in the audit log. */
+  /** A 503 response waits for its audit row at most this long, because the database may be unavailable. */
   rowOfUnavailableMs: 500,
-  /** A repeated request takes over an Idempotency-Key after this time without a response. */
+  /** If a request has no response after this time, a repeated request takes over its Idempotency-Key. */
   idempotencyLeaseMs: 60_000,
-  /** How soon the service checks again whether a learner has anything but an open invitation or sitting. */
+  /**
+   * A learner without reference or results is kept while an invitation, sitting or legal hold is open. The service
+   * checks again after this time.
+   */
   forgetLookMs: 3600_000,
   readConnections: 16,
-  /** Idle connections that stay open, because their prepared statements are expensive. */
+  /** Idle connections that the pool keeps open, because preparing their statements again is expensive. */
   readConnectionsKept: 4,
   warmUpAfterMs: 2000,
-  /** Changes that run in a process, each with a connection. */
+  /** Quick changes that one process runs at the same time, each with its own connection. */
   quickChanges: 8,
-  /** A longer change counts as slow, so that it delays nobody else. */
+  /** A change that takes longer counts as slow and makes room for a quick change. */
   slowChangeMs: 250,
   slowChanges: 8,
-  /** Changes of one organisation that wait in one process. Further ones are refused. */
+  /** The most changes that wait in one queue of a process. The service refuses further changes. */
   changesWaiting: 300,
   /** A change gives its connection back if another process holds a lock for longer. */
   lockWaitMs: 500,
   changeRetrySeconds: 5,
   inviteRows: 20_000,
   inviteTableBytes: 8 * 1024 * 1024,
-  /** One row, over all its lines. */
+  /** The size of one row of an invitation table, including all lines of the row. */
   inviteLineBytes: 64 * 1024,
   /** Blank lines count. */
   inviteLines: 200_000,
-  /** The first bytes of a file, which show its encoding. */
+  /** The service recognises a file's encoding by this many bytes at its beginning. */
   inviteLookedAtBytes: 256 * 1024,
   importFormLines: 200_000,
-  /** Rows in one transaction. Other writers of the organisation wait for it. */
+  /** Rows that an invitation run writes in one transaction, while other writers of the organisation wait. */
   inviteBatch: 250,
   inviteDraftMs: 24 * 3600_000,
-  /** Includes the time that a run waits for credits. */
+  /** The longest time of an invitation run, including the wait for credits. */
   inviteRunMs: 30 * 24 * 3600_000,
   /** How long a start code is valid, and how often it can be tried. */
   startCodeMs: 10 * 60_000,
   startCodeTries: 5,
   inviteMailGapMs: 10 * 60_000,
   invitationMs: 28 * 24 * 3600_000,
-  /** A half-written file that is older was left by a killed command. */
+  /** An older half-written file was left by a killed command, so the next command removes it. */
   leftPartMs: 3600_000,
-  /** How far above the clock a restore may move a feed. */
+  /** `ars restore --declare` moves a feed at most this far into the future, because positions never decrease. */
   shownAboveMs: 366 * 24 * 3600_000,
-  /** Records that one round of housekeeping recounts, about. */
+  /** About how many records one round of housekeeping compares with the digest. */
   digestScrubRecords: 50_000,
-  /** Buckets in one request, and the most bits of an ID that choose a bucket. */
+  /** The most buckets in one request for a digest, and the most bits of an ID that select a bucket. */
   digestBuckets: 64,
   digestBits: 16,
   /** How long `ars verify-sync` tries to reach a service that does not answer. */
   verifySyncReachMs: 2000,
   restampRecords: 50,
-  /** The shortest pause between two slices of a restamp, and the pause as a multiple of the slice. */
+  /** The shortest pause after a slice of a restamp, and the usual pause as a multiple of the slice's duration. */
   upgradePauseMs: 20,
   upgradePauseShare: 10,
   upgradeLookMs: 5000,
   upgradeIdleMs: 60_000,
-  /** An idle older process connects every minute for 30 seconds, so none may have been connected for this time. */
+  /**
+   * An idle older process is connected for 30 seconds of every minute. A restamp waits until none was connected for
+   * this time.
+   */
   upgradeAloneMs: 45_000,
-  /** Distance between two positions in microseconds. One millisecond holds at most 50. */
+  /** The distance between two feed positions in microseconds, so one millisecond has room for 50. */
   positionStepUs: 20,
-  /** Default and maximum of the shards of each table on Citus. */
+  /** The default and the maximum number of shards of each table on Citus. */
   shards: 32,
   maxShards: 1024,
 } as const;

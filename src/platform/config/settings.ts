@@ -6,7 +6,7 @@ import { parseSchedule } from '../time/schedule.ts';
 
 export const apiBase = '/api/v1';
 
-/** For examples. The service shows its own origin. */
+/** The service's origin in examples. Pages of a running service show its own origin. */
 export const exampleOrigin = 'https://results.example.org';
 
 export const defaultRateLimit = 300;
@@ -15,11 +15,11 @@ const minSecretChars = 32;
 
 type Row<Value> = {
   name: string;
-  /** NAME_FILE may name a file with the value. */
+  /** If true, the variable NAME_FILE may name a file that contains the value. */
   secret?: boolean;
   default: string;
   meaning: string;
-  /** @throws Error whose message follows the name of the setting */
+  /** @throws Error with a message that continues the setting's name, such as `must be on one line` */
   read(text: string): Value;
 };
 
@@ -27,7 +27,7 @@ type Row<Value> = {
 export class SettingsError extends Error {}
 
 function oneLine(text: string): string {
-  // A block of YAML ends with a line break, which would be invisible in a path.
+  // A YAML block ends with a line break, which would be an invisible part of a path.
   if (/[\r\n]/.test(text)) throw new Error('must be on one line');
   return text;
 }
@@ -41,7 +41,7 @@ function whole(text: string, min: number, max: number): number {
 
 function databaseAddress(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres:// or postgresql://');
-  // The host may be in the query: postgres://user@/ars?host=/run/postgresql.
+  // The URL may contain its host in the query: postgres://user@/ars?host=/run/postgresql.
   if (!URL.canParse(text.replace('@/', '@host/')))
     throw new Error(
       'must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40',
@@ -100,7 +100,7 @@ function readContact(text: string): string | null {
   return text === '' ? null : text;
 }
 
-/** Every setting by its name in the code. The operator's guide is generated from this table. */
+/** All settings by their names in the code. The operator's guide is generated from this table. */
 const rows = {
   host: { name: 'ARS_HOST', default: '127.0.0.1', meaning: 'Address to listen on.', read: oneLine },
   port: {
@@ -116,7 +116,7 @@ const rows = {
     meaning: `Public origin of every absolute address in replies, such as ${exampleOrigin}.`,
     read: readOrigin,
   },
-  /** Undefined: the embedded server under dataDir. */
+  /** Undefined: the service runs the embedded server in `dataDir`. */
   databaseUrl: {
     name: 'DATABASE_URL',
     secret: true,
@@ -139,7 +139,7 @@ const rows = {
     meaning: 'Folder of the embedded database and the generated secret.',
     read: oneLine,
   },
-  /** Undefined: generated under dataDir, for the embedded database only. */
+  /** Undefined: the service generates a secret in `dataDir`, for the embedded database only. */
   secret: {
     name: 'ARS_SECRET',
     secret: true,
@@ -284,10 +284,10 @@ export const settingsTable: Row<unknown>[] = Object.values(rows);
 
 type Environment = Record<string, string | undefined>;
 
-/** Names for tests, and of Kubernetes for a service called `ars`. */
+/** Variables of tests, and variables that Kubernetes sets for a service called `ars`. */
 const foreignNames = /^ARS_(TEST|CONTRACT)_|^ARS_SERVICE_(HOST|PORT)|^ARS_PORT_\d+_/;
 
-/** A misspelt setting would otherwise have no effect without a message. */
+/** Refuses unknown settings, because a misspelt setting would have no effect and no message. */
 function refuseUnknown(environment: Environment): void {
   const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
   for (const name of Object.keys(environment)) {
@@ -311,7 +311,7 @@ function textOf(row: Row<unknown>, environment: Environment): string | undefined
       `${row.name}_FILE must name a file that can be read (${(error as NodeJS.ErrnoException).code}).`,
     );
   }
-  // UTF-16 is no valid UTF-8 or contains zero bytes.
+  // Text in UTF-16 is not valid UTF-8 or contains zero bytes, so one of the checks refuses it.
   if (!isUtf8(bytes) || bytes.includes(0)) throw new SettingsError(`${row.name}_FILE must name a file of UTF-8 text.`);
   const content = bytes.toString('utf8');
   // Editors and shells add a byte order mark and line breaks.

@@ -12,13 +12,13 @@ function readText(...path: string[]): string {
   }
 }
 
-/** Reads the files of Git itself: a start must not wait for another program. */
+/** Reads Git's files directly, because a start must not wait for another program. */
 function checkedOutCommit(): string {
   const [, linked = '.git'] = /^gitdir: (.+)$/.exec(readText(root, '.git')) ?? [];
   const head = readText(root, linked, 'HEAD');
   const [, ref] = /^ref: (.+)$/.exec(head) ?? [];
   if (ref === undefined) return head;
-  // A linked worktree has a HEAD of its own, and its branches are in the folder that `commondir` names.
+  // A linked worktree has its own HEAD, and its branches are in the folder that `commondir` names.
   const shared = resolve(root, linked, readText(root, linked, 'commondir'));
   const packed = () => readText(shared, 'packed-refs').split('\n');
   return readText(shared, ref) || (packed().find((line) => line.endsWith(` ${ref}`)) ?? '').split(' ')[0]!;
@@ -27,8 +27,8 @@ function checkedOutCommit(): string {
 const isCommit = (text: string) => /^[0-9a-f]{7,64}$/.test(text);
 
 /**
- * This build: in `ars --version`, in the log's first line, in `/readyz` and in the metrics. The commit comes from the
- * file `COMMIT`, which the image has, or from the checkout; otherwise it is `unknown`.
+ * The version and commit that `ars --version`, the log's first line, `/readyz` and the metrics show. The commit comes
+ * from the image's file `COMMIT` or from the checkout; otherwise it is `unknown`.
  */
 export const build = {
   version: manifest.version,

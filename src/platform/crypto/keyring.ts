@@ -1,10 +1,13 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { Random } from './random.ts';
 
-/** AES-256-GCM (NIST SP 800-38D) with keys that HKDF-SHA256 (RFC 5869) derives from the service's secrets. */
+/**
+ * A keyring encrypts webhook secrets with AES-256-GCM (NIST SP 800-38D). HKDF-SHA256 (RFC 5869) derives its keys from
+ * the service's secrets.
+ */
 
 export type Keyring = {
-  /** `context` names the row of the result. Only the same context decrypts it. */
+  /** `context` identifies the row that stores the encrypted text. Decryption needs the same context. */
   encrypt(plain: string, context: string): string;
   /** @throws SecretUnreadableError if the key is unknown, or the text was altered or moved */
   decrypt(encrypted: string, context: string): string;
@@ -34,8 +37,8 @@ const form = /^1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/;
 const tagBytes = 16;
 
 /**
- * The first secret encrypts, all decrypt. A text is `1.<key ID>.<nonce>.<ciphertext and tag>`, in base64url from the
- * key ID.
+ * The first secret encrypts, and every secret decrypts. An encrypted text is `1.<key ID>.<nonce>.<ciphertext and tag>`,
+ * and its last three parts are in base64url.
  */
 export function createKeyring(serviceSecrets: readonly string[], random: Random): Keyring {
   const keys = serviceSecrets.map(deriveKey);
@@ -43,7 +46,7 @@ export function createKeyring(serviceSecrets: readonly string[], random: Random)
   if (current === undefined || serviceSecrets.some((secret) => secret === '')) {
     throw new RangeError('A keyring needs at least one service secret, and none may be empty.');
   }
-  // The context is authenticated, so a ciphertext is valid in its own row only.
+  // The context is authenticated, so a ciphertext is valid only in its own row.
   const bound = (keyId: string, context: string): Buffer => Buffer.from(`1.${keyId}.${context}`);
   const parse = (encrypted: string): { keyId: string; nonce: Buffer; sealed: Buffer } => {
     const match = form.exec(encrypted);

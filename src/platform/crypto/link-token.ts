@@ -1,7 +1,7 @@
 import type { Purpose, Secrets } from './secrets.ts';
 import { dashed } from './random.ts';
 
-/** Tokens in URLs that open one thing. Only the service can make them. */
+/** A token in a URL gives access to one object. Its MAC ensures that only the service can make tokens. */
 
 const macBytes = 24;
 
@@ -15,7 +15,7 @@ export function linkToken(secrets: Secrets, purpose: Purpose, organisationId: nu
   ]).toString('base64url');
 }
 
-/** @returns null for anything that this service did not write for this purpose */
+/** @returns null if this service did not make the token for this purpose */
 export function readLinkToken(
   secrets: Secrets,
   purpose: Purpose,

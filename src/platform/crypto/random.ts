@@ -1,6 +1,9 @@
 import { createHash, hash, randomBytes, randomUUID } from 'node:crypto';
 
-/** Randomness, injected. A test keeps all other code from making random numbers. */
+/**
+ * The source of randomness, which functions take as a parameter. A test ensures that other code makes no random
+ * numbers.
+ */
 export type Random = {
   bytes(n: number): Buffer;
   /** A version 4 UUID (RFC 9562), lower case. */
@@ -26,7 +29,9 @@ function fromBytes(bytes: (n: number) => Buffer): Random {
 
 export const systemRandom: Random = { ...fromBytes((n) => randomBytes(n)), uuid: () => randomUUID() };
 
-/** The same seed gives the same sequence on every machine: SHA-256 in counter mode. Never for secrets. */
+/**
+ * Makes the same sequence from the same seed on every machine, by SHA-256 in counter mode. Do not use it for secrets.
+ */
 export function seededRandom(seed: string): Random {
   let counter = 0;
   let pool = Buffer.alloc(0);
@@ -51,7 +56,7 @@ export function uuidOf(namespace: string, name: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** A version 7 UUID (RFC 9562) begins with its time, so the time of a row is known from its ID. */
+/** Makes a version 7 UUID (RFC 9562), which begins with its time. The time of a row is therefore known from its ID. */
 export function uuidAt(random: Pick<Random, 'uuid'>, atMs: number): string {
   const time = atMs.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
@@ -71,7 +76,7 @@ export function hashOfNumber(number: number): number {
 
 const rotateLeft = (x: number, k: number): number => (x << k) | (x >>> (32 - k));
 
-/** A 32-bit hash of UTF-16 units: FNV-1a steps from a basis, ended by MurmurHash3's finalizer. */
+/** Hashes UTF-16 units to 32 bits by FNV-1a from any basis, followed by MurmurHash3's finalizer. */
 function hash32(text: string, basis: number): number {
   let h = basis;
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
@@ -81,14 +86,14 @@ function hash32(text: string, basis: number): number {
 }
 
 /**
- * Like `seededRandom`, for bulk data: xoshiro128** 1.1 (Blackman and Vigna, 2018) seeded by four hashes. A stream costs
- * less than a microsecond. Never for secrets.
+ * Like `seededRandom`, but fast enough for bulk data: xoshiro128** 1.1 (Blackman and Vigna, 2018). A new stream takes
+ * less than a microsecond. Do not use it for secrets.
  */
 export function fastRandom(seed: string): Random {
   let s0 = hash32(seed, 0x811c9dc5);
   let s1 = hash32(seed, 0x9e3779b9 ^ s0);
   let s2 = hash32(seed, 0x243f6a88 ^ s1);
-  // The generator would never leave the all-zero state.
+  // One bit is set, because the generator never leaves the all-zero state.
   let s3 = hash32(seed, 0xb7e15162 ^ s2) | 1;
   const next = (): number => {
     const out = Math.imul(rotateLeft(Math.imul(s1, 5), 7), 9) >>> 0;

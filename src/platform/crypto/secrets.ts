@@ -21,9 +21,9 @@ export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
   macs(purpose: Purpose, text: string): Buffer[];
-  /** Accepts MACs under every listed secret, in constant time. */
+  /** Checks a MAC under every listed secret, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
-  /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the text. */
+  /** Encrypts with AES-256-GCM. The result contains 12 bytes of nonce, 16 bytes of tag, and the ciphertext. */
   seal(purpose: Purpose, text: string, random: Random): Buffer;
   /** Null if the text was changed, or its secret is no longer listed. */
   open(purpose: Purpose, sealed: Buffer): string | null;
@@ -33,7 +33,10 @@ function derive(secret: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, 'assessment-results-service', purpose, 32));
 }
 
-/** Identifies the service's secret in the database. It is derived and shortened, so it reveals nothing. */
+/**
+ * Identifies the service's secret in the database. The fingerprint is derived and shortened, so it does not reveal the
+ * secret.
+ */
 export function secretFingerprint(secret: string): string {
   return derive(secret, 'fingerprint').toString('base64url', 0, 12);
 }
@@ -52,7 +55,10 @@ function openWith(key: Buffer, sealed: Buffer): string | null {
   }
 }
 
-/** Keys from ARS_SECRET and ARS_PREVIOUS_SECRETS. Only the current secret signs and seals. */
+/**
+ * Derives keys from ARS_SECRET and ARS_PREVIOUS_SECRETS. Only the current secret signs and seals; all secrets check and
+ * open.
+ */
 export function deriveSecrets(current: string, previous: readonly string[] = []): Secrets {
   const keys = new Map<Purpose, [Buffer, ...Buffer[]]>();
   const keysOf = (purpose: Purpose): [Buffer, ...Buffer[]] => {

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 
-/** A file of the pages. Its path changes with its content. */
+/**
+ * A style sheet or script of the pages. Its path contains a hash of its content, so browsers may cache it for a year.
+ */
 export type Asset = { path: string; type: string; body: string; gzip: Buffer };
 
 function asset(folder: string, file: URL, type: string, make: (source: string) => string): Asset {

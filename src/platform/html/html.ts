@@ -1,4 +1,4 @@
-/** Markup that is safe to send. */
+/** HTML that templates insert without escaping. */
 export class Markup {
   readonly text: string;
   constructor(text: string) {
@@ -25,13 +25,13 @@ export function unescapeHtml(markup: string): string {
 
 type Place =
   | { kind: 'text' | 'tag' | 'raw' }
-  /** `whole`: the value begins the attribute. */
+  /** `whole`: the value is at the beginning of the attribute, so it could choose the scheme of a URL. */
   | { kind: 'attribute'; name: string; whole: boolean };
 
 const places = new WeakMap<TemplateStringsArray, Place[]>();
 const addresses = new Set(['href', 'src', 'action', 'formaction']);
 
-/** Every value must be in text, in a quoted attribute, or between attributes. */
+/** Finds where each value of a template is. A value in a comment or in an unquoted attribute is an error. */
 function placesOf(strings: TemplateStringsArray): Place[] {
   const found: Place[] = [];
   let state: 'text' | 'tag' | 'raw' | 'comment' = 'text';
@@ -100,7 +100,7 @@ function attributeText(name: string, value: Content, whole: boolean): string {
   return text;
 }
 
-/** Attributes of a tag. True is the bare name. Null and false are left out. */
+/** Makes the attributes of a tag. True writes only the name. Null, undefined and false omit the attribute. */
 export function attributes(named: Record<string, string | number | boolean | null | undefined>): Markup {
   return new Markup(
     Object.entries(named)
@@ -115,8 +115,8 @@ export function attributes(named: Record<string, string | number | boolean | nul
 }
 
 /**
- * Escapes everything but markup. Attributes must be quoted. Event handlers, inline styles, URLs such as `javascript:`,
- * promises and dates are refused. Inside a tag, script or style only markup is valid.
+ * Makes markup from a template, and escapes every value that is not markup. A value that could run code, such as a
+ * `javascript:` URL or an event handler, is an error.
  */
 export function html(strings: TemplateStringsArray, ...values: Content[]): Markup {
   let found = places.get(strings);

@@ -8,7 +8,10 @@ import type { Letter } from './template.ts';
 
 export const longestWaitMs = 4 * 3600_000;
 
-/** Emails are written in the transaction of their cause, so a rolled-back change sends none. A worker sends them. */
+/**
+ * An email is stored in the transaction of the change that causes it, so a rolled-back change sends no email. A worker
+ * sends the stored emails.
+ */
 
 const insert = statement('mail.insert')`
   insert into mail (mail_id, organisation_id, cause, sealed, status, next_attempt_at, created_at, expires_at)
@@ -17,14 +20,14 @@ const overdue = statement('mail.overdue')`
   update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`;
 const cancel = statement('mail.cancel')`delete from mail where cause = $1 and status = 'waiting'`;
 
-// The worker ended during the hand-over. The mail server may have the email, so it is not sent again.
+// If a worker ends during the hand-over, the mail server may have the email. The service does not send it again.
 const lose = statement('mail.lose')`
   update mail set status = 'unknown', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
    where status = 'sending' and next_attempt_at <= $1 returning mail_id`;
 const expire = statement('mail.expire')`
   update mail set status = 'expired', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
    where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`;
-// While an organisation is suspended, all pages behind its emails are closed (decision 0013).
+// The emails of a suspended organisation wait, because all pages that they link to are closed (decision 0013).
 const notClosed = (mail: string) =>
   `not exists (select from organisation o where o.organisation_id = ${mail}.organisation_id and o.suspended_at is not null)`;
 const take = statement('mail.take')`
@@ -53,8 +56,9 @@ const prune = statement('mail.prune')`delete from mail where finished_at < $1`;
 type Sealed = Letter & { address: string };
 
 /**
- * Queues an email, if a mail server is set. `cause` names the occasion and the person in IDs, and is used once.
- * @returns false if nothing is sent: no server, no valid email address, or the cause was used before
+ * Queues an email if a mail server is configured. `cause` identifies the occasion and the person by IDs, so that each
+ * email is queued only once.
+ * @returns false if nothing is queued: no server, no valid email address, or the cause was used before
  */
 export async function postLetter(
   work: UnitOfWork,
@@ -73,7 +77,7 @@ export async function postLetter(
   return rows.length === 1;
 }
 
-/** Its cause was withdrawn, so it is not sent or not tried again. */
+/** Cancels an email because its cause was withdrawn. If a worker is sending the email, it is not retried. */
 export async function cancelLetter(work: UnitOfWork, cause: string): Promise<void> {
   await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
@@ -81,7 +85,7 @@ export async function cancelLetter(work: UnitOfWork, cause: string): Promise<voi
 
 export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };
 
-/** Ends emails that cannot or must not be sent any more. */
+/** Ends emails that have expired, and emails whose worker ended during the hand-over. */
 export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number; expired: number }> {
   const lost = await tx.query(lose, [new Date(nowMs)]);
   const expired = await tx.query(expire, [new Date(nowMs)]);
@@ -92,13 +96,19 @@ export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number;
 export function mailsHeldBy(worker: string, tx: Tx, clock: Clock) {
   const after = (ms: number) => new Date(clock.nowMs() + ms);
   return {
-    /** Takes due emails for a time. Those of suspended organisations wait. */
+    /** Holds due emails for a time. Emails of suspended organisations wait. */
     take: (holdMs: number, max: number) => tx.query<HeldMail>(take, [after(0), worker, after(holdMs), max]),
-    /** From here on the mail server may have it. @returns false if another worker has it, or it was withdrawn */
+    /**
+     * Marks an email as possibly sent, before the hand-over begins.
+     * @returns false if another worker holds the email, or the email was withdrawn
+     */
     begin: async (mailId: string) => (await tx.query(begin, [mailId, worker, after(0)])).length === 1,
     finish: (mailId: string, status: 'sent' | 'refused' | 'unknown') =>
       tx.query(finish, [mailId, worker, status, after(0)]),
-    /** The mail server does not have it. It is tried again, unless it is too old or was withdrawn. */
+    /**
+     * Schedules another attempt for an email that the mail server does not have. A withdrawn or expired email ends
+     * instead.
+     */
     putOff: (mailId: string, waitMs: number) => tx.query(putOff, [mailId, worker, after(0), after(waitMs)]),
   };
 }
@@ -107,7 +117,7 @@ export async function pruneMails(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
 }
 
-/** Contains neither the email address nor the text. */
+/** A list shows neither the email address nor the text. */
 export type ListedMail = {
   mail_id: string;
   cause: string;
@@ -136,8 +146,9 @@ const backlog = statement('mail.standing')`
     from (select created_at from mail w where status in ('waiting', 'sending') and ${notClosed('w')} limit ${limits.rowsCounted}) m`;
 
 /**
- * Emails that wait, without those of suspended organisations. `oldestMs` is when the oldest was written. `stuckMs` is
- * since when some wait and none was sent: a full mailbox may delay a single email for days.
+ * Counts waiting emails, except emails of suspended organisations. `oldestMs`: when the oldest was written.
+ * `stuckMs`: since when emails have waited and none was sent. One full mailbox, which may delay its email for days,
+ * does not count.
  */
 export async function outboxBacklog(
   tx: Tx,

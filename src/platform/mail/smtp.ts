@@ -12,7 +12,9 @@ export type Message = {
   html: string;
 };
 
-/** `again`: the server does not have the message. `unknown`: the connection ended, and it may have it. */
+/**
+ * `again`: the server does not have the message. `unknown`: the connection ended, and the server may have the message.
+ */
 export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unknown'; why: LogFields };
 
 export type SmtpSession = {
@@ -25,7 +27,7 @@ export type SmtpSession = {
 const connectMs = 10_000;
 const answerMs = 30_000;
 
-/** The server's own words may contain an email address, so they are left out. */
+/** The log gets no text of the server's response, because the text may contain an email address. */
 export function smtpFields(error: unknown): LogFields {
   const { code, responseCode, command } = error as { code?: unknown; responseCode?: unknown; command?: unknown };
   const word = (value: unknown) => (typeof value === 'string' && /^[A-Z0-9_ ]{1,40}$/.test(value) ? value : undefined);
@@ -36,7 +38,7 @@ export function smtpFields(error: unknown): LogFields {
   };
 }
 
-/** Names and email addresses are objects, so nothing of them is read as a header or a file. */
+/** Names and email addresses are passed as objects, so that nodemailer does not parse them as headers or file names. */
 async function composed({ messageId, from, address, sentMs, subject, text, html }: Message): Promise<Buffer> {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({
@@ -55,11 +57,11 @@ async function composed({ messageId, from, address, sentMs, subject, text, html 
 }
 
 /**
- * @param signal ends the opening only
+ * @param signal aborts the opening, but not the open session
  * @throws Error if the server cannot be reached, is not trusted, or refuses the login
  */
 export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
-  // Loaded with the first email, because most processes send none.
+  // The module is loaded with the first email, because most processes send none.
   const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection');
   const connection = new SMTPConnection({
     host: server.host,
@@ -68,7 +70,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     secure: server.tls === 'always',
     requireTLS: server.tls === 'starttls',
     ignoreTLS: server.tls === 'off',
-    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not apply to email.
+    // These options are explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not apply to email.
     tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' },
     allowInternalNetworkInterfaces: true,
     connectionTimeout: connectMs,
@@ -78,12 +80,12 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     socketCloseTimeout: 0,
   });
   let fail: (error: Error) => void = () => {};
-  // It also emits errors while idle, such as when the connection ends.
+  // The connection also emits errors while idle, such as when it ends. Without a listener they would end the process.
   connection.on('error', (error: Error) => fail(error));
   connection.on('end', () => fail(Object.assign(new Error('The connection ended.'), { code: 'ECONNECTION' })));
   const cut = () => connection.close();
   signal.addEventListener('abort', cut, { once: true });
-  /** One step. An error of the connection ends it. */
+  /** Runs one step of the protocol. An error of the connection ends the step. */
   const step = <T>(start: (done: (error: Error | null | undefined, result?: T) => void) => void) =>
     new Promise<T | undefined>((resolve, reject) => {
       fail = reject;
@@ -104,7 +106,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
   }
 
   let isOpen = true;
-  /** Without a reset the server keeps the refused message, and refuses the next one as well. */
+  /** Without a reset the server keeps the refused message, and refuses the next message as well. */
   const begin = async () => {
     try {
       await step((done) => connection.reset(done));
@@ -123,7 +125,8 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
         const bytes = await composed(message);
         const body = Readable.from(
           (function* () {
-            // The body is read after the server has accepted the receiver. Before that, the server has nothing.
+            // The connection reads the body after the server has accepted the recipient. Before that, the server has no
+            // message.
             isHanding = true;
             yield bytes;
           })(),

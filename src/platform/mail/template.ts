@@ -8,9 +8,9 @@ export type Letter = { subject: string; says: readonly (string | Way)[] };
 const dot = '[.。．｡]';
 const hostCharacter = String.raw`[\p{L}\p{M}\p{N}\p{Cf}\-]`;
 /**
- * Text that mail programs turn into links: a scheme, or a dot between parts of a host. Single letters (initials) and
- * numbers do not count. Some domains are surnames (`J.Li`), so names and hosts look alike. A number with one dot
- * (`Entry 1.2`) counts only before a path or a port.
+ * Matches the colons and dots by which mail programs recognise links. Some hosts and names look alike, such as `J.Li`.
+ * Single letters between dots (`J.R.`) do not count, nor numbers with one dot (`Entry 1.2`) unless a path or port
+ * follows.
  */
 const linking = new RegExp(
   [
@@ -21,10 +21,10 @@ const linking = new RegExp(
   'gu',
 );
 
-/** Characters that change the direction of text. Plain text cannot end them after the name. */
+/** Characters that change the direction of text. In plain text, their effect would continue after the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
-/** A space after each full stop keeps mail programs from making links of a name. */
+/** Adds a space after each dot or colon that could make a link, so that mail programs show the name as text. */
 export function nameInLetter(name: string | null, otherwise: string): string {
   if (name === null || directing.test(name)) return otherwise;
   return name.replaceAll(linking, (found, number?: string) => number ?? `${found} `);

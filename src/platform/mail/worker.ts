@@ -9,10 +9,10 @@ import { type Message, openSmtp, smtpFields, type SmtpSession } from './smtp.ts'
 
 /** An email may be some seconds late, so workers poll and need no notification. */
 const everyMs = 5_000;
-/** Longer than one round takes with the slowest answers. */
+/** How long a worker holds its emails: longer than one round takes with the slowest server. */
 const holdMs = 10 * 60_000;
 const maxHeld = 10;
-/** If the server ends the connection, the other emails get a new one, up to this number. */
+/** If the server ends the connection, the remaining emails use a new one, up to this many connections. */
 const maxSessions = 3;
 /** How long a stop waits for the email under way. */
 const stopWithinMs = 2_000;
@@ -21,12 +21,12 @@ const minuteMs = 60_000;
 const waitsMs = [0.5, 2, 10, 30, 60, 120].map((minutes) => minutes * minuteMs);
 
 export type Mailer = {
-  /** Sends everything that is due. Rounds do not overlap. */
+  /** Sends all due emails. Rounds do not overlap. */
   round(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Also runs without a mail server, which may have been removed. */
+/** Ends overdue emails, even without a mail server, because the operator may have removed its setting. */
 export async function giveUpMails(app: App): Promise<void> {
   const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
   if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
@@ -34,7 +34,7 @@ export async function giveUpMails(app: App): Promise<void> {
 
 /**
  * Sends the emails in the outbox. Any number of workers share the work.
- * @param gather each writes emails that no request causes
+ * @param gather functions that write emails which no request causes
  */
 export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<void>)[] = []): Mailer {
   const { mailServer } = app.settings;
@@ -58,7 +58,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     }
   }
 
-  /** @returns false if the mail server cannot be reached. The rest waits for the next round. */
+  /** @returns false if the mail server cannot be reached, so that other due emails wait for the next round */
   async function send(held: HeldMail[]): Promise<boolean> {
     let session: SmtpSession | null = null;
     const end = () => {
@@ -120,7 +120,7 @@ async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: Hel
   const { mail_id: mailId } = mail;
   const message = messageOf(app, mail);
   if (!(await outbox.begin(mailId))) return;
-  // The secret that sealed it is no longer listed.
+  // The message is null if the secret that sealed the email is no longer listed. Such an email can never be sent.
   const handed =
     message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
   if (handed.outcome === 'again') await outbox.putOff(mailId, waitOf(app, mail));
@@ -138,7 +138,7 @@ async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: Hel
 
 const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split('@')[1]!;
 
-/** The pause grows with the age of the email, so a server may be away for a day. */
+/** The pause before the next attempt grows with the age of the email. */
 function waitOf(app: App, mail: HeldMail): number {
   const ageMs = app.clock.nowMs() - mail.created_at.getTime();
   const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? longestWaitMs;

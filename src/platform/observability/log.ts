@@ -1,7 +1,7 @@
 import { type Clock, formatMs } from '../time/clock.ts';
 import { logErrors } from './metric-definitions.ts';
 
-/** Values of a log line. Never a name, a reference, a URL with a query, a body or a secret. */
+/** A log line must never contain a name, a reference, a URL with a query, a body or a secret. */
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
 
 export type Log = {
@@ -9,7 +9,7 @@ export type Log = {
   error(event: string, fields?: LogFields): void;
 };
 
-/** JSON lines, written once for each turn of the event loop. */
+/** Writes JSON lines. All lines of one turn of the event loop are written together. */
 export function streamLog(
   clock: Clock,
   level: 'all' | 'errors' | 'none',
@@ -38,10 +38,10 @@ export function streamLog(
 
 type Thrown = Error & { code?: unknown; syscall?: unknown; routine?: unknown; table?: unknown; constraint?: unknown };
 
-/** Names of classes, codes, functions and tables. Other words may contain data. */
+/** Accepts names of classes, codes, functions and tables. Other text may contain personal data, so the log omits it. */
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[\w.]{1,63}$/.test(value);
 
-/** Messages of the database driver for errors without a code. They contain no data. */
+/** Matches the driver's messages for errors without a code. They contain no personal data, so the log may show them. */
 const driverWords =
   /^(?:Connection terminated|timeout e|Client (?:has|was)|Cannot use a pool|Query read timeout)[\w ,-]*$/;
 
@@ -56,7 +56,7 @@ function causesOf(error: unknown): Thrown[] {
   return chain;
 }
 
-/** Most classes do not set `name`. */
+/** Most error classes do not set `name`, so the name of the constructor is used. */
 function nameOf(error: Thrown): string {
   const name = error.name.toLowerCase() === 'error' ? error.constructor.name : error.name;
   return isName(name) ? name : 'Error';
@@ -66,10 +66,10 @@ function describe(error: Thrown): string {
   return isName(error.code) ? `${nameOf(error)} ${error.code}` : nameOf(error);
 }
 
-/** These files run statements for others, so their callers are the interesting place. */
+/** These files run statements for other code, so the log shows the place of the caller instead. */
 const passesOn = /\/src\/platform\/db\/(?:database|unit-of-work)\.ts:/;
 
-/** The place of the innermost cause, in our own code if possible. */
+/** The file and line that threw the innermost cause, in our own code if possible. */
 function placeOf(chain: Thrown[]): string | undefined {
   const frames = chain
     .toReversed()
@@ -80,7 +80,10 @@ function placeOf(chain: Thrown[]): string | undefined {
   return found?.replace(/^.*\/(?=(?:src|cli|test)\/)/, '');
 }
 
-/** Classes, codes, schema names and the place of an error and its causes. Messages can contain data. */
+/**
+ * Describes an error and its causes by classes, codes, schema names and a place. Messages are omitted, because they may
+ * contain personal data.
+ */
 export function errorFields(error: unknown): LogFields {
   const chain = causesOf(error);
   const [outermost, ...causes] = chain;

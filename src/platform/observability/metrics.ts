@@ -1,4 +1,7 @@
-/** Counts and writes Prometheus text. A series is an index into an array of numbers, so counting allocates nothing. */
+/**
+ * This module counts metrics and writes them as Prometheus text. A series is an index into an array of numbers, so
+ * counting allocates no memory.
+ */
 
 /** How values of several processes are merged. Counters and histograms are always summed. */
 type Over = 'sum' | 'max';
@@ -7,7 +10,7 @@ type Kind = 'counter' | 'gauge' | 'histogram';
 
 type Options = { labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
 
-/** `known`: label values that an alert uses. */
+/** `known`: label values that start at 0, because an alert uses them. */
 type CounterOptions = Options & { known?: readonly (readonly string[])[] };
 
 /** Numbers of each series, by the metric's name and the text of the labels. */
@@ -24,7 +27,7 @@ abstract class Metric {
   readonly over: Over;
   readonly bounds: readonly number[];
   abstract readonly kind: Kind;
-  /** Numbers of one series. A histogram has one for each bucket and the sum. */
+  /** How many numbers a series takes. A histogram takes one for each bucket and one for the sum. */
   readonly width: number;
   readonly numbers: number[] = [];
   #places = new Map<string, number>();
@@ -101,10 +104,10 @@ export class Histogram extends Metric {
   }
 }
 
-/** Called before each reading, for values that are not counted. */
+/** These callbacks run before each reading, and set values that are not counted as they happen. */
 const lookers = new Set<() => void>();
 
-/** @returns removes the callback */
+/** @returns a function that removes the callback */
 export function beforeReading(look: () => void): () => void {
   lookers.add(look);
   return () => lookers.delete(look);
@@ -130,7 +133,9 @@ export function merged(snapshots: readonly Snapshot[]): Snapshot {
   return all;
 }
 
-/** The part of an ended process that stays: sums must not fall, and gauges are over. */
+/**
+ * The metrics of an ended process that remain in the total. Counters must not fall, but gauges end with the process.
+ */
 export function outlasting(snapshot: Snapshot): Snapshot {
   const gauges = new Set(metrics.filter(({ kind }) => kind === 'gauge').map(({ name }) => name));
   return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !gauges.has(name)));

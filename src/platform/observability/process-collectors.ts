@@ -4,20 +4,20 @@ import * as metricDefinitions from './metric-definitions.ts';
 import { beforeReading } from './metrics.ts';
 import { build } from '../config/version.ts';
 
-/** The window of the loop delay, independent of readers. */
+/** The delay of the event loop covers the last window of this length, however often the metrics are read. */
 const windowMs = 30_000;
 
 /**
  * Measures the event loop, memory and processor of this process.
- * @param role for the label of the build
- * @returns stops the measurement
+ * @param role the value of the label `role` in `ars_build_info`
+ * @returns a function that stops the measurement
  */
 export function watchProcess(clock: Clock, role: string): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   const setDelay = (nanoseconds: number, stat: string) => metricDefinitions.loopDelay.set(nanoseconds / 1e9, stat);
   const window = setInterval(() => {
-    // The histogram measures the time between two of its ticks, so its resolution is subtracted.
+    // The histogram records the time between two ticks, so its resolution of 20 ms is subtracted.
     const late = (one: number) => Math.max(0, one - 20e6);
     setDelay(late(delay.percentile(50)), 'median');
     setDelay(late(delay.percentile(99)), 'p99');

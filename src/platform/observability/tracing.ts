@@ -13,9 +13,8 @@ import {
 } from '@opentelemetry/api';
 
 /**
- * Spans of requests, admission, units of work, deliveries and sittings. The operator preloads an SDK (`node --import
- * …`). Without one, a call costs one comparison. Spans follow the rules of the log: no IP address, name, reference or
- * body.
+ * The service makes spans only if the operator preloads an OpenTelemetry SDK (`node --import …`). Like the log, spans
+ * contain no IP address, name, reference or body.
  */
 
 const provider = trace.getTracerProvider();
@@ -25,7 +24,7 @@ export const tracing = !(provider instanceof ProxyTracerProvider) || provider.ge
 const tracer = trace.getTracer('ars');
 
 function failed(span: Span, error: unknown): void {
-  // The message may contain data.
+  // The span gets only the error's name, because the message may contain personal data.
   span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
@@ -49,7 +48,7 @@ export function inSpan<T>(
   });
 }
 
-/** A request's span, and the context for spans that it causes. */
+/** A request's span, and the context in which further spans become its children. */
 export type RequestSpan = { span: Span; within: Context };
 
 /** Continues the trace of the client's `traceparent` header. */
