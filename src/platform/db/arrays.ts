@@ -1,4 +1,7 @@
-/** An array as text, without the driver's costly escaping. Only for numbers, UUIDs, hashes and fixed words. */
+/**
+ * Writes an array as text without the driver's costly escaping. Values must be numbers, UUIDs, hashes or fixed words,
+ * which need no escaping.
+ */
 export function arrayLiteral(values: readonly (number | string | null)[]): string {
   return `{${values.map((value) => value ?? 'null').join()}}`;
 }
@@ -6,7 +9,9 @@ export function arrayLiteral(values: readonly (number | string | null)[]): strin
 const uuidOid = 2950;
 const elementLength = '00000010';
 
-/** A uuid[] in PostgreSQL's binary format (array_recv). PostgreSQL reads it in a tenth of the time of the text. */
+/**
+ * Writes a uuid[] in PostgreSQL's binary format (array_recv), which PostgreSQL reads in a tenth of the time of text.
+ */
 export function uuidArray(ids: readonly string[]): Buffer {
   const head = Buffer.allocUnsafe(20);
   [ids.length === 0 ? 0 : 1, 0, uuidOid, ids.length, 1].forEach((field, i) => head.writeInt32BE(field, 4 * i));
@@ -23,7 +28,10 @@ export function joinedTexts(texts: readonly string[]): string {
   return texts.join(between);
 }
 
-/** SQL of the texts of `joinedTexts`. A single empty text becomes no element, so the statement has to fill it in. */
+/**
+ * SQL that splits the parameter of `joinedTexts`. A single empty text yields no element, so the statement must supply
+ * the value.
+ */
 export function joinedTextsOf(parameter: `$${number}`, emptyAsNull: 'emptyAsNull' | null = null): string {
   return `string_to_array(${parameter}, E'\\x1e'${emptyAsNull === null ? '' : ", ''"})`;
 }

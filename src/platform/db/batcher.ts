@@ -1,9 +1,9 @@
 /**
- * Joins waiting calls into batches. While batches run, the next one gathers, so a batch grows with the load, and a lone
- * call does not wait.
- * @param runBatch answers every call in order. If it throws, every call of the batch fails.
- * @param max calls in one batch
- * @param atOnce batches that run together
+ * Joins calls into batches. The next batch gathers while others run, so batches grow with the load and a lone call does
+ * not wait.
+ * @param runBatch returns the results in the order of the calls; if it throws, every call of the batch fails
+ * @param max the most calls in one batch
+ * @param atOnce the most batches that run together
  */
 export function batcher<In, Out>(
   runBatch: (calls: In[]) => Promise<Out[]>,

@@ -16,7 +16,7 @@ export function databaseClock(system: Clock): DatabaseClock {
       const [row] = await tx.query<{ at: Date }>(now);
       const halfMs = (system.monotonicMs() - askedMs) / 2;
       const foundMs = row!.at.getTime() - askedMs - halfMs;
-      // A difference within the round trip is no reason to step.
+      // A difference within the uncertainty of the round trip does not change the clock.
       if (Math.abs(foundMs - offsetMs) > halfMs + 1) offsetMs = foundMs;
     },
   };

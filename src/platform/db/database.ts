@@ -20,7 +20,7 @@ import { createWriteQueues, type Leave, type WriteQueue, WriteQueueRefusal, type
 import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
 import { type ProbeTarget, startWatch, type Watched, type WatchTimes, watchTimes } from './connection/watch.ts';
 
-/** Only names in prepared.ts stay prepared. `arrays` returns each row as an array of its columns. */
+/** Only statements that prepared.ts names stay prepared. `arrays`: each row is an array of its columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
 
 type Template = (text: TemplateStringsArray, ...parts: unknown[]) => Statement;
@@ -42,7 +42,7 @@ export type Tx = {
 
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
-  // The driver prepares a query that has a name. `statement` only names it for tests.
+  // The driver prepares a query that has a `name`. Tests recognise other queries by `statement`.
   const named = prepared.has(sql.name) ? { name: sql.name } : { statement: sql.name };
   const query = { ...named, text: sql.text, values: values as unknown[] };
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
@@ -68,7 +68,7 @@ async function run<R>(client: Watched, sql: Statement | string, values: readonly
   }
 }
 
-/** The connection of the running transaction. A transaction that waits for a second one can deadlock. */
+/** The database whose transaction is running. A transaction that waits for a second connection can deadlock. */
 const currentTransaction = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
 function refuseSecondConnection(database: object): void {
@@ -77,17 +77,17 @@ function refuseSecondConnection(database: object): void {
 }
 
 export type Database = Tx & {
-  /** Reasons why the database takes no changes, as its statements found them. */
+  /** Reasons why the database takes no changes, as its statements have shown. */
   storageFaults: StorageFaults;
   /**
    * Commits when `inside` returns, and rolls back when it throws.
-   * @param turn the write queue to wait in. With it, a lock is waited for at most `limits.lockWaitMs`. Without it, the
-   * transaction uses the connections of the reads.
+   * @param turn the write queue to wait in; the transaction then waits for a lock for at most `limits.lockWaitMs`.
+   * Without a turn, the transaction uses a connection of the read pool.
    */
   transaction<T>(inside: (tx: Tx) => Promise<T>, turn?: Turn): Promise<T>;
-  /** Runs reads in one snapshot. The first read travels with the statement that begins the snapshot. */
+  /** Runs reads in one snapshot. The first read is sent together with the statement that begins the snapshot. */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
-  /** A connection for one frequent statement or for notifications. It reconnects. */
+  /** Opens a connection for one frequent statement or for notifications. A lost connection is replaced. */
   dedicated(options?: DedicatedOptions): Dedicated;
   refuseWaiting(): void;
   close(): Promise<void>;
@@ -103,12 +103,15 @@ export type DedicatedOptions = {
 };
 
 export type Dedicated = Tx & {
-  /** Calls back on every notification, and with null when the connection is up, because some may have been missed. */
+  /**
+   * Calls back on every notification. After each connection it also calls back with null, because notifications may
+   * have been missed.
+   */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
 
-/** TCP finds a dead idle connection after a minute. The default is two hours. */
+/** TCP notices a dead idle connection after 1 minute. The default is 2 hours. */
 const probed = { keepAliveInitialDelayMillis: 60_000 };
 
 type Held = { distributed: boolean };
@@ -123,7 +126,8 @@ class ConnectionPool {
   constructor(name: string, config: pg.PoolConfig, database: Held, log: Log, watch: (client: Watched) => void) {
     const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
     pool.on('error', (error) => log.error('database.connection_lost', { connection: name, ...errorFields(error) }));
-    // Without a listener, a connection lost between two statements would end the process. The next statement fails.
+    // Without a listener, a connection that is lost between two statements would end the process. With it, only the
+    // next statement fails.
     pool.on('connect', (client) => {
       client.on('error', (error) => {
         (client as Watched).lost ??= error;
@@ -244,11 +248,11 @@ async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promi
 const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
 
 /**
- * Opens the pools, without a connection before the first statement. Reads and changes have a pool each, so that changes
- * never delay reads.
+ * Opens a pool for reads and a pool for changes, so that changes never delay reads. The first statement opens the first
+ * connection.
  * @param url a postgres:// URL
  * @param directUrl the same database past a pooler, for connections that need a session
- * @param size most connections of the reads
+ * @param size the most connections for reads
  */
 export function openDatabase(
   url: string,
@@ -290,7 +294,7 @@ export function openDatabase(
       runAlone<R>(await reads.connect(), sql, values),
     async transaction(inside, turn) {
       if (turn === undefined) return runTransaction(await reads.connect(), self, inside);
-      // A holder of a connection would otherwise wait for a turn as well.
+      // A transaction must not wait for a turn while it holds a connection, so this check comes first.
       refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
@@ -321,7 +325,7 @@ type DedicatedContext = DedicatedOptions & { log: Log; distributed: boolean; wat
 
 function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClose: () => void): Dedicated {
   const { log, distributed, connected: onConnected } = context;
-  // The coordinator's log does not show what a crashed node lost.
+  // A distributed database commits synchronously, because the coordinator's log does not show what a crashed node lost.
   const isSynchronous = distributed || (context.synchronousCommit ?? true);
   let current: Promise<pg.Client> | null = null;
   let closed = false;
@@ -339,7 +343,7 @@ function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClo
       ended();
       if (!up || closed || channels.size === 0) return;
       log.error('database.connection_lost', { connection: 'notifications', ...errorFields(client.lost) });
-      // Listeners are notified when the connection is up again. Now they would only fail and retry.
+      // Listeners are notified only after the reconnection, because their statements would fail now.
       reconnect();
     });
     try {

@@ -1,6 +1,6 @@
 import { statement, type Tx } from './database.ts';
 
-/** Advisory locks. The numbers are arbitrary. */
+/** The keys of the advisory locks. The numbers are arbitrary. */
 export const advisoryLocks = {
   migration: 4_152_901,
   auditMonths: 4_152_902,
@@ -17,12 +17,17 @@ export const advisoryLocks = {
 
 const erasures = statement('erasures.lock')`select pg_advisory_xact_lock(${advisoryLocks.erasures})`;
 
-/** One transaction at a time adds to the list of erasures, because on NFS two machines overwrite each other's lines. */
+/**
+ * Admits one transaction at a time to the list of erasures, because two machines overwrite each other's lines on NFS.
+ */
 export async function lockErasures(tx: Tx): Promise<void> {
   await tx.query(erasures);
 }
 
-/** Waits without a limit. The first process that gave up would end its `ars serve`, and the migration with it. */
+/**
+ * Waits without a limit. A process that gave up would end its `ars serve`, and with it the migration in another
+ * process.
+ */
 export async function lockMigration(tx: Tx): Promise<void> {
   const [free] = await tx.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [
     advisoryLocks.migration,

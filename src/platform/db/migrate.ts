@@ -49,8 +49,8 @@ export async function missingMigrations(tx: Tx): Promise<number[]> {
 }
 
 /**
- * The first line of a file whose statements run one by one outside a transaction, such as indexes of large tables. Such
- * a file can run again from its beginning. A valid index keeps its name and is not built again.
+ * The first line of a file whose statements run one by one outside a transaction, such as those for indexes of large
+ * tables. After a failure the file runs again from its beginning, but valid indexes are not built again.
  */
 const concurrently = '-- concurrently\n';
 
@@ -63,7 +63,7 @@ const askMs = 100;
 /** Versions before 1.0.0 had another first migration. */
 const baseline = '0001_baseline.sql';
 
-/** Returns the numbers of the applied migrations. Until the transaction ends, no other process migrates. */
+/** Keeps other processes from migrating until the transaction ends. @returns the numbers of the applied migrations */
 async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
   await lockMigration(tx);
   // Without the lock, two sessions could both create the table despite "if not exists".
@@ -85,7 +85,7 @@ async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
 const keep = (tx: Tx, name: string, clock: Clock) =>
   tx.query('insert into migration values ($1, $2, $3)', [numberOf(name), name, new Date(clock.nowMs())]);
 
-/** The statements of a file. A text between two dollar signs belongs to its statement. */
+/** Splits a file into statements. Text between two `$$` belongs to its statement. */
 export function partsOf(text: string): string[] {
   const parts = [''];
   for (const [i, piece] of text.split('$$').entries()) {
@@ -113,7 +113,7 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
-      // The nodes of a cluster refuse settings that are passed on together.
+      // Citus must not pass these settings on, because its nodes refuse settings that are passed on together.
       await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
       for (const part of partsOf(text)) await tx.query(part);
       await keep(tx, name, clock);
@@ -126,9 +126,9 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
 }
 
 /**
- * Runs a file outside a transaction in one process. The others poll, because an index build waits for every running
- * statement, and so for a process that waits for a lock.
- * @returns false if another process ran it
+ * Runs a file outside a transaction in one process. Other processes poll instead of waiting for the lock, because an
+ * index build waits for every running statement.
+ * @returns false if another process ran the file
  */
 async function runBeside(
   db: Database,

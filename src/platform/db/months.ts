@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts';
 import type { Database, Tx } from './database.ts';
 
-/** Tables partitioned by month. Partitions are made ahead, and retention drops them. */
+/** Large tables are partitioned by month. Partitions are made in advance, and retention drops them. */
 
 export type ByMonths = {
   /** Partitions are named after the table: `audit_2026_11`. */
@@ -14,12 +14,12 @@ export type ByMonths = {
   ahead: number;
 };
 
-/** Statements queue behind a waiting lock, so it must not wait long. */
+/** Other statements queue behind a waiting table lock, so the lock must not wait long. */
 const shortLock = "set local lock_timeout = '200ms'";
 
 export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) => Promise<void>): Promise<void> {
   return db.transaction(async (tx) => {
-    // No statement queues behind this lock, so waiting for another process is harmless.
+    // No statement queues behind an advisory lock, so waiting for another process is harmless.
     await tx.query('select pg_advisory_xact_lock($1)', [lock]);
     await tx.query(shortLock);
     await inside(tx);
@@ -31,7 +31,8 @@ const missing = ({ table, ahead }: ByMonths) => `
     select date_trunc('month', $1::timestamptz at time zone 'UTC') + n * interval '1 month' as month from generate_series(0, ${ahead}) n) m
    where to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
-// Citus copies rows of the default partition to their nodes and leaves the local copy, which nothing would delete.
+// Citus copies rows of the default partition to their nodes. This statement deletes the local rows, which would
+// otherwise stay forever.
 const leftBehind = `
   select truncate_local_data_after_distributing_table(logicalrelid) from pg_dist_partition
    where logicalrelid::text ~ '_\\d{4}_\\d\\d$' and pg_relation_size(logicalrelid) > 0`;
@@ -40,7 +41,8 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
   const now = new Date(clock.nowMs());
   if ((await db.query(missing(months), [now])).length === 0) return;
   await changeMonths(db, months, async (tx) => {
-    // Writers wait here. In the default partition a waiting row would be refused, because it belongs to the new month.
+    // Writers wait for this lock before they choose a partition. The default partition would refuse a row that belongs
+    // to the new month.
     await tx.query(
       `lock table only ${[months.table, ...(months.along ?? [])].join(', only ')} in share row exclusive mode`,
     );

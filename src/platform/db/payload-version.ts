@@ -1,12 +1,12 @@
 /**
- * The version of the payloads. A release that changes what existing records show raises it. A record keeps the version
- * of its last stamp, so no payload changes without its `updated_at` (law 2). The organisation's `shape_position`
- * divides older stamps from newer ones, and a restamp moves the older records in slices
+ * A release raises this version if it changes what existing records show. A record keeps the version of its last stamp,
+ * so no payload changes without its `updated_at` (law 2).
+ * Stamps up to the organisation's `shape_position` have the older version, until a restamp moves their records
  * (src/governance/upgrade/restamp.ts, decision 0014).
  */
 export const currentPayloadVersion = 1;
 
-/** SQL of the payload version at a position. `v` is the row of `feed` in the same snapshot. */
+/** SQL for the payload version at a position. `v` is the row of `feed` in the same snapshot. */
 export function payloadVersionAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }

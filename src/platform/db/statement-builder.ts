@@ -1,4 +1,7 @@
-/** Collects a statement's values, and the parts of its name. Two different texts need two different names. */
+/**
+ * Collects a statement's values and the parts of its name. Different texts need different names, because the driver
+ * prepares statements by name.
+ */
 export class StatementBuilder {
   readonly values: unknown[];
   readonly #name: string[] = [];

@@ -4,12 +4,15 @@ export type Place = { table: string; column: string; key: Record<string, string>
 
 export type StoredText = Place & { value: string };
 
-/** Reads the bytes of a column as text. Null is for hashes and for bytes made from another column. */
+/**
+ * Functions that read the bytes of a column as text. Null: the column contains hashes or bytes made from another
+ * column, so it is not read.
+ */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
 
 type Column = { part_name: string; table_name: string; column_name: string; type: string; is_key: boolean };
 
-// The rows of a partition are named by their table, and read partition by partition.
+// Rows are read partition by partition, but reported under the name of their table.
 const columns = `
   select c.relname as part_name, coalesce(t.relname, c.relname) as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
          coalesce(a.attnum = any(p.conkey), false) as is_key
@@ -21,11 +24,12 @@ const columns = `
    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
    order by c.relname, a.attnum`;
 
-// Reading by pages needs no index and reads each page once.
+// Tables are read by pages of the disk, which needs no index and reads each page once.
 const pagesAtOnce = 64;
 
 const pagesOf = `select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages`;
-// On Citus the table's own file is empty. A slice of pages is read from every shard, so the largest shard counts.
+// On Citus the table's own file is empty. Each slice of pages is read from every shard, so the largest shard determines
+// the number of pages.
 const pagesOfShards = `
   select s.logicalrelid::text as part, (max(z.size) / current_setting('block_size')::int8)::int4 as pages
     from citus_shard_sizes() z join pg_dist_shard s on s.shardid = z.shard_id group by 1`;
@@ -34,7 +38,7 @@ const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const isText = (type: string) => /^(text|character varying|character|json|jsonb|name|xml|citext)(\[\])?$/.test(type);
 
 /**
- * Every text in the database. The columns come from the schema, so a new column cannot be forgotten.
+ * Reads every text in the database. The columns come from the schema, so a new column cannot be forgotten.
  * @param organisationId null: all organisations, and rows without one
  * @throws Error for a column of bytes that `readers` lacks
  */

@@ -15,23 +15,27 @@ type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: K
 type Opener = Passed & { db: Database; clock: Clock };
 
 /**
- * One transaction with its instant and IDs. Its holder must never wait for a second connection, so it has no database.
+ * One transaction, with its time and a source of IDs. A unit of work has no `Database`, because code in a transaction
+ * must never wait for a second connection.
  */
 export type UnitOfWork = {
   tx: Tx;
-  /** The instant of the whole unit, in milliseconds since 1970. */
+  /** All changes of the unit of work have this time, in milliseconds since 1970. */
   nowMs: number;
   uuid(): string;
   queue: WriteQueue | null;
-  /** The last attempt met a lock that was held for long, so work before that lock may be in vain. */
+  /** The last attempt waited too long for a lock, so work before that lock may be in vain again. */
   again: boolean;
   beforeCommit(last: () => Promise<void>): void;
-  /** Runs after the commit. Its failures are ignored, so something else must make up for them. */
+  /** Runs a step after the commit. A failure of the step is ignored, so nothing may depend on it. */
   afterCommit(then: (db: Database) => Promise<void>): void;
   opened: Map<string, unknown>;
 } & Passed;
 
-/** Writers of an organisation's feed. The feed's lock admits one at a time, so only one takes a connection. */
+/**
+ * The queue of changes to an organisation's feed. The feed's lock admits one change at a time, so only one takes a
+ * connection.
+ */
 export function feedQueue(organisationId: number): WriteQueue {
   return { name: `feed ${organisationId}`, atOnce: 1 };
 }
@@ -44,8 +48,8 @@ const retriable = new Set(['40P01', '40001']);
 const apartMs = 100;
 
 /**
- * Opens a unit of work. It runs again after a deadlock or a long wait for a lock, so `inside` must have no effect
- * outside the transaction.
+ * Runs `inside` in a unit of work, and repeats it after a deadlock or a long wait for a lock. `inside` must therefore
+ * have no effect outside the transaction.
  * @param queue null for changes that belong to no organisation yet
  * @param left ends the wait when the caller has gone
  * @throws WriteQueueRefusal if no turn came in time, or the queue is full
@@ -56,7 +60,7 @@ export function withUnitOfWork<T>(
   inside: (work: UnitOfWork) => Promise<T>,
   left?: AbortSignal,
 ): Promise<T> {
-  // The name of the span must not identify the organisation.
+  // The span shows only the kind of the queue, because spans must not identify the organisation.
   return inSpan('unit of work', { 'ars.lane': queue?.name.split(' ')[0] ?? 'none' }, () =>
     inTurn(app, queue, inside, left),
   );
@@ -95,11 +99,12 @@ async function tried<T>(
     } catch (error) {
       const { code } = error as { code?: string };
       if (signal !== null && code === lockHeld) {
-        // It has no connection now, and goes first, because later changes would wait for the same lock.
+        // The change has given its connection back. It goes to the front of its queue, because later changes would wait
+        // for the same lock.
         again = true;
         attempt--;
       } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;
-      // A random pause keeps two transactions from meeting again.
+      // A random pause keeps two transactions from the same deadlock.
       else await delay(app.random.float() * attempt * apartMs);
     }
   }
@@ -145,7 +150,7 @@ async function once<T>(
   return result;
 }
 
-/** `evenSuspended`: the operator's orders run whatever the state of the organisation (decision 0013). */
+/** `evenSuspended`: a job that the operator ordered also runs while the organisation is suspended (decision 0013). */
 export type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
 
 /** Runs step after step until one returns false. Each step is a unit of work. */
@@ -154,8 +159,8 @@ export async function inSteps(step: () => Promise<boolean>, signal?: AbortSignal
 }
 
 /**
- * Handles each row that a round of housekeeping found. A failure does not stop the others. The rest of a busy
- * organisation waits for the next round.
+ * Handles the rows that a round of housekeeping found, even if some fail. If an organisation is busy, its other rows
+ * wait for the next round.
  * @param failed the log event of a failure
  */
 export async function eachInTurn<T extends { organisation_id: number }>(
@@ -170,7 +175,7 @@ export async function eachInTurn<T extends { organisation_id: number }>(
     try {
       await step(one);
     } catch (error) {
-      // The database is away or the service stops, so the others would fail as well.
+      // The database is unavailable or the service stops, so the other rows would fail as well.
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
       if (error instanceof WriteQueueRefusal) busy.add(one.organisation_id);
       app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });

@@ -1,7 +1,7 @@
-/** A queue in which units of work wait for their turn, in the order of arrival. `atOnce` of them run together. */
+/** A queue in which units of work wait for their turn, in the order of arrival. `atOnce`: how many run together. */
 export type WriteQueue = { readonly name: string; readonly atOnce: number };
 
-/** No turn came: the queue is full, the wait was too long or was given up, or the service stops. */
+/** A change got no turn: the queue is full, the wait was too long or was given up, or the service stops. */
 export class WriteQueueRefusal extends Error {
   readonly why: 'full' | 'late' | 'left' | 'stopping';
   constructor(why: WriteQueueRefusal['why']) {
@@ -14,8 +14,8 @@ export type Leave = () => void;
 
 export type WriteQueues = {
   /**
-   * | @param signal ends the wait with its reason
-   * @param again goes to the front, because the last turn met a held lock
+   * @param signal ends the wait with its reason
+   * @param again puts the change at the front of its queue, because its last turn waited too long for a lock
    * @throws WriteQueueRefusal
    */
   take(queue: WriteQueue, signal?: AbortSignal, again?: boolean): Promise<Leave>;
@@ -25,12 +25,12 @@ export type WriteQueues = {
 type Line = { queue: WriteQueue; underWay: number; waiting: PromiseWithResolvers<Leave>[] };
 
 /**
- * Gives out turns fairly: each queue gets one in its turn, however many wait in the others. A long turn counts as slow
- * and makes room for a quick one.
- * @param quick most quick turns
- * @param slow most slow turns
+ * Gives turns to the queues one after another, regardless of how many changes wait in each. A long turn counts as slow
+ * and makes room for a quick turn.
+ * @param quick the most quick turns at one time
+ * @param slow the most slow turns at one time
  * @param slowMs after this time a turn counts as slow
- * @param max most waiting in one queue
+ * @param max the most changes that wait in one queue
  */
 export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
   const lines = new Map<string, Line>();
@@ -51,7 +51,7 @@ export function createWriteQueues(options: { quick: number; slow: number; slowMs
       ready.delete(line);
       const first = line.waiting.shift()!;
       line.underWay++;
-      // Adds the queue at the end of the set, which this loop also reaches.
+      // If more changes wait, `offer` adds the queue at the end of the set, so this loop reaches it again.
       offer(line);
       first.resolve(begin(line));
     }

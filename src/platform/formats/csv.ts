@@ -2,7 +2,7 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 
 export type Delimiter = ',' | ';' | '\t';
 
-/** With `why`, the line is unreadable, and `text` is its readable part. */
+/** If `why` is set, the line is unreadable and `text` is its readable part. */
 export type TextLine = { line: number; text: string; why?: 'encoding' | 'length' };
 
 /** A record, with the number and text of its first line. */
@@ -55,7 +55,7 @@ function cellReader(delimiter: Delimiter) {
   };
 }
 
-/** The cells of a line that is one record; null if its quotes are misplaced. */
+/** The cells of a record that is on one line; null if its quotes are misplaced. */
 export function cellsOf(text: string, delimiter: Delimiter): string[] | null {
   if (!text.includes('"')) return text.split(delimiter);
   const reader = cellReader(delimiter);
@@ -65,15 +65,16 @@ export function cellsOf(text: string, delimiter: Delimiter): string[] | null {
 const linesInTurn = 1000;
 
 /**
- * Reads records. A quote that is misplaced or never closed invalidates only its own line. Blank lines are skipped.
- * @param maxChars of one record over all its lines
+ * Reads records and skips blank lines. A quote that is misplaced or never closed makes only its own line unreadable.
+ * @param maxChars the most characters of a record, on all its lines
  */
 export async function* csvRecords(
   lines: AsyncIterator<TextLine>,
   delimiter: Delimiter,
   maxChars: number,
 ): AsyncGenerator<CsvRecord> {
-  // Lines that were read ahead. The part before `at` is dropped once it is half of them, so each moves at most twice.
+  // Lines that were read ahead. Lines before `at` are dropped only when they are more than half of the queue, so that
+  // dropping stays cheap.
   let queue: TextLine[] = [];
   let at = 0;
   let read = 0;
@@ -118,7 +119,8 @@ export async function* csvRecords(
   }
 }
 
-// The beginning of a formula for a spreadsheet, in any width, after blanks and invisible characters.
+// Matches text that a spreadsheet may read as a formula, including full-width signs and signs after blanks or invisible
+// characters.
 const beginsFormula = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*['=+@＝＋－＠﹦﹢﹣﹫\u2212-])/u;
 
 /** An apostrophe keeps a spreadsheet from reading the cell as a formula. */
@@ -137,7 +139,7 @@ export function cellText(cell: string): string {
   return content;
 }
 
-/** Excel's own first line, such as `sep=;`, names the delimiter. */
+/** Whether a line is Excel's own first line, such as `sep=;`, which names the delimiter. */
 export const namesDelimiter = (line: string): boolean => /^\uFEFF?"?sep=[,;\t]?"?[,;\t]*$/iu.test(line.trimEnd());
 
 /** Lines end in CRLF (RFC 4180). */

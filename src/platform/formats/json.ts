@@ -1,7 +1,7 @@
-/** The text is no valid JSON. The message repeats nothing of it. */
+/** The text is not valid JSON, or an object repeats a name. The message contains nothing of the text. */
 export class JsonFault extends Error {
   readonly kind: 'syntax' | 'repeated name';
-  /** The parser's message, which repeats parts of the text. Only for texts without personal data. */
+  /** The parser's message, which contains parts of the text. Use it only for text without personal data. */
   readonly detail: string;
 
   constructor(kind: JsonFault['kind'], parser?: unknown) {
@@ -23,7 +23,7 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw new JsonFault('syntax', error);
   }
-  // The parser keeps one of two equal names.
+  // The parser keeps only one of two equal names, so the text then has more names than the value.
   if (namesIn(text) > namesOf(value)) throw new JsonFault('repeated name');
   return value;
 }
@@ -42,7 +42,7 @@ function endOfString(text: string, from: number): number {
   }
 }
 
-/** Counts names of objects in valid JSON: strings before a colon. */
+/** Counts the names in the objects of a valid JSON text, which are the strings before a colon. */
 function namesIn(text: string): number {
   let names = 0;
   for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {

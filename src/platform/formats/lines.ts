@@ -2,15 +2,18 @@ import type { Readable } from 'node:stream';
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { isAscii, isUtf8 } from 'node:buffer';
 
-/** The bytes of a line without its line feed; null if it is too long. A long line is never held in memory. */
+/** The bytes of a line without its line feed; null if the line is too long. A long line is never held in memory. */
 export type ByteLine = Buffer | null;
 
 const lineFeed = 10;
 
-/** An uploaded file is one chunk and may contain only line feeds. */
+/** The most lines that are yielded together, because an uploaded file is one chunk and may contain only line feeds. */
 const together = 1000;
 
-/** Splits at line feeds only. Yields up to 1000 lines together, because a wait for each would double the time. */
+/**
+ * Splits at line feeds only. Yields up to 1000 lines together, because waiting for each line separately would double
+ * the time.
+ */
 export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -44,7 +47,7 @@ export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number)
   yield [line()];
 }
 
-/** Reads about `bytes` bytes ahead. `whole` is the complete input. */
+/** Reads about `bytes` bytes ahead. `whole` yields the complete input, including these bytes. */
 export async function peek(input: Readable, bytes: number): Promise<{ head: Buffer; whole: AsyncIterable<Buffer> }> {
   const chunks = input[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const first: Buffer[] = [];
@@ -68,17 +71,17 @@ export async function peek(input: Readable, bytes: number): Promise<{ head: Buff
 
 export type Encoding = 'utf-8' | 'windows-1252';
 
-/** The message is one sentence for the person who gave the file. */
+/** The message is one sentence for the person who provided the file. */
 export class UnreadableFile extends Error {}
 
 const mark = Buffer.from('\uFEFF');
 
-/** Replaces characters that were lost earlier. Names with it are damaged. */
+/** Decoders write this character for bytes that they cannot read, so a name with it is damaged. */
 export const lost = '\uFFFD';
 
 /**
- * Recognises an encoding by the first bytes; null if all are ASCII. One line of UTF-8 beyond ASCII decides, because
- * other text is hardly ever valid UTF-8.
+ * Recognises the encoding by a file's first bytes; null if all bytes are ASCII. One line of valid UTF-8 beyond ASCII
+ * decides, because text in another encoding is hardly ever valid UTF-8.
  * @throws UnreadableFile for UTF-16
  */
 export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; markBytes: number } {
@@ -89,7 +92,7 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   let encoding: Encoding | null = null;
   for (let at = beyondAscii(head, 0); at < head.length;) {
     const end = head.indexOf(10, at);
-    // The last line may end inside a character.
+    // The last line may be cut inside a character, so its last 4 bytes are ignored.
     const line = head.subarray(head.lastIndexOf(10, at) + 1, end < 0 ? head.length - 4 : end);
     at = end < 0 ? head.length : beyondAscii(head, end);
     if (isAscii(line)) continue;
@@ -107,7 +110,7 @@ function beyondAscii(bytes: Buffer, from: number): number {
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** Decodes lines in the known encoding, or in the one that the first line beyond ASCII shows. */
+/** Decodes lines in the known encoding. If no encoding is known, the first line beyond ASCII decides. */
 export function lineDecoder(known: Encoding | null) {
   let encoding = known;
   return {
@@ -122,7 +125,7 @@ export function lineDecoder(known: Encoding | null) {
         return { text, damaged: encoding !== 'utf-8' || text.includes(lost) };
       }
       const text = windows1252.decode(line);
-      // Windows-1252 leaves five bytes open, which decode to control characters.
+      // Five bytes have no character in Windows-1252, so they decode to control characters.
       return { text, damaged: /[\u0080-\u009f]/.test(text) };
     },
   };
@@ -132,7 +135,7 @@ const bytesOf1252 = new Map(
   Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([128 + i])), 128 + i]),
 );
 
-/** What Windows-1252 lacks becomes a question mark. */
+/** Encodes text. A character that Windows-1252 lacks becomes a question mark. */
 export function encode(text: string, encoding: Encoding): Buffer {
   if (encoding === 'utf-8') return Buffer.from(text);
   return Buffer.from(

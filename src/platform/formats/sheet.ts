@@ -1,7 +1,7 @@
 import { csvLine } from './csv.ts';
 import { type SheetColumn, type SheetValue, workbook } from './xlsx.ts';
 
-/** Rows as a file in one of three formats, written in parts so that memory stays flat. */
+/** Writes rows as a CSV, XLSX or JSON file, part by part, so that memory use does not grow with the file. */
 
 export const sheetFormats = ['csv', 'xlsx', 'json'] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
@@ -12,7 +12,10 @@ export const sheetTypes: Record<SheetFormat, string> = {
   json: 'application/x-ndjson',
 };
 
-/** `key` is the name in JSON, which has UTC. `clock` returns the offset of the reader's clock at a moment. */
+/**
+ * `key`: the name in JSON, where times are in UTC. `clock`: the offset of the reader's time zone at a time, in
+ * milliseconds.
+ */
 export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue; clock?: (ms: number) => number };
 
 export type Sheet<Row> = { name: string; columns: readonly Column<Row>[]; rows: AsyncIterable<readonly Row[]> };
@@ -30,7 +33,7 @@ function cellText(kind: SheetColumn['kind'], value: SheetValue): string {
   return kind === 'moment' && typeof value === 'number' ? momentText(value) : String(value);
 }
 
-/** The byte order mark marks UTF-8 for spreadsheets. */
+/** Writes a byte order mark first, by which spreadsheets recognise UTF-8. */
 async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
   yield Buffer.from(
     `\uFEFF${csvLine(

@@ -2,10 +2,11 @@ import { limits } from '../config/limits.ts';
 import { zip } from './zip.ts';
 
 /**
- * One sheet (ECMA-376), written row by row so that memory stays flat. Text is formatted as text, so it is no formula.
+ * Writes a workbook of one sheet (ECMA-376) row by row, so that memory use stays constant. Text cells have the text
+ * format, so that spreadsheets do not read them as formulas.
  */
 
-/** `moment`: milliseconds since 1970 by the reader's clock. */
+/** `moment`: milliseconds since 1970 in the reader's time zone. */
 export type SheetColumn = { head: string; width: number; kind: 'text' | 'number' | 'share' | 'moment' };
 
 export type SheetValue = string | number | null;
@@ -21,14 +22,14 @@ const parts = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
 
 const styles = `${declaration}<styleSheet xmlns="${main}"><numFmts count="1"><numFmt numFmtId="164" formatCode="dd/mm/yyyy\\ hh:mm"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs><cellXfs count="5"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/><xf numFmtId="49" fontId="1" fillId="0" borderId="0" xfId="0" applyNumberFormat="1" applyFont="1"/><xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/><xf numFmtId="10" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/><xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`;
 
-/** Characters that XML 1.0 lacks, lone surrogates included, are shown as lost. */
+/** XML 1.0 does not allow these characters, so U+FFFD replaces them. */
 const impossible = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;' };
 
 export function sheetText(text: string): string {
   let shown = text;
   if (shown.length > limits.sheetCellChars) shown = `${shown.slice(0, limits.sheetCellChars - 1)}…`;
-  // Readers take _x0041_ for an A, so the underscore itself is escaped.
+  // Spreadsheet programs read _x0041_ as an A, so the underscore itself is escaped.
   return shown
     .toWellFormed()
     .replace(impossible, '\ufffd')
@@ -77,7 +78,7 @@ async function* sheet(columns: readonly SheetColumn[], rows: AsyncIterable<reado
   yield '</sheetData></worksheet>';
 }
 
-/** @throws RangeError for more rows than a sheet has */
+/** @throws RangeError if there are more rows than a sheet can have */
 export async function* workbook(
   name: string,
   columns: readonly SheetColumn[],
@@ -105,5 +106,5 @@ export async function* workbook(
   ]);
 }
 
-/** A sheet's name has at most 31 characters, without those of references. */
+/** A sheet's name has at most 31 characters, and no characters that cell references use. */
 const sheetName = (name: string) => sheetText(name.replace(/[[\]:*?/\\']/g, ' ').slice(0, 31));

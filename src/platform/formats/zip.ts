@@ -2,14 +2,14 @@ import { pipeline, Readable } from 'node:stream';
 import { crc32, createDeflateRaw } from 'node:zlib';
 import { Zip, type ZipInputFile } from 'fflate';
 
-/** ZIP archives written in parts. Sizes and checksums follow each content, so memory stays flat. */
+/** Writes ZIP archives in parts. Sizes and checksums follow the content of each file, so memory use stays constant. */
 
-/** The earliest date of the format, because the file must not say when it was made. */
+/** The earliest date that ZIP allows, because the archive must not show when it was made. */
 const mtime = new Date(1980, 0, 1);
 const deflated = 8;
 const maxBytes = 0xffffffff;
 
-/** zlib compresses in the thread pool. fflate would block the event loop. */
+/** Compresses with zlib, which uses the thread pool. fflate would block the event loop. */
 async function* compressed(
   text: string | AsyncIterable<string>,
   entry: ZipInputFile,
@@ -23,7 +23,7 @@ async function* compressed(
     }
   }
   const deflate = createDeflateRaw({ level: 4, chunkSize: 64 * 1024 });
-  // A reader that stops also ends the source, and a failing source ends the reader.
+  // With `pipeline`, a reader that stops also ends the source, and a failing source ends the reader.
   pipeline(Readable.from(bytes(), { objectMode: true, highWaterMark: 1 }), deflate, () => {});
   for await (const part of deflate) yield part as Buffer<ArrayBuffer>;
 }

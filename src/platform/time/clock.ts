@@ -2,7 +2,10 @@ export const monthNames = 'January February March April May June July August Sep
   ' ',
 );
 
-/** Time, injected. A test keeps all other code from reading the system clock. */
+/**
+ * The source of time, which functions take as a parameter. A test ensures that other code does not read the system
+ * clock.
+ */
 export type Clock = {
   nowMs(): number;
   /** Milliseconds from an arbitrary start, for durations only. */
@@ -14,7 +17,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** Adds calendar months. The day is the same, or the last of the month. */
+/** Adds calendar months. If the month has no such day, the result is its last day. */
 export function monthsAfter(atMs: number, months: number): Date {
   const at = new Date(atMs);
   const first = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));

@@ -1,7 +1,10 @@
 import { limits } from '../config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from './personal-data.ts';
 
-/** RFC 5321. Dots need characters on both sides, and labels of the domain contain letters, digits and hyphens. */
+/**
+ * Matches an email address (RFC 5321). Dots need characters on both sides, and domain labels contain letters, digits
+ * and hyphens.
+ */
 const pattern =
   /^(?=[^@]{1,64}@)[^\s\p{C}@<>()[\],;:\\".]+(?:\.[^\s\p{C}@<>()[\],;:\\".]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
@@ -22,7 +25,7 @@ export function parseMailbox(text: string): Mailbox | null {
 export type MailServer = {
   host: string;
   port: number;
-  /** TLS from the first byte, required STARTTLS, or none. */
+  /** `always`: TLS from the first byte. `starttls`: STARTTLS is required. `off`: no encryption. */
   tls: 'always' | 'starttls' | 'off';
   login: { user: string; password: string } | null;
 };

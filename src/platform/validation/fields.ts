@@ -7,19 +7,19 @@ import type { Settings } from '../config/settings.ts';
 import { Type } from './type.ts';
 
 /**
- * What the schema of a body's field says in addition to its type. The reader of bodies (http/body.ts) uses it for
- * validation, order and messages. OpenAPI leaves it out.
+ * What a field's schema says in addition to its type. The reader of bodies (http/body.ts) validates with it, and
+ * OpenAPI omits it.
  */
 export type Meaning = {
   /** Completes the message "<field> must be <expected>." */
   expected: string;
-  /** A further check of a value with the right type. A text replaces `expected`. */
+  /** Checks a value that has the right type. A returned text replaces `expected` in the message. */
   also?: (value: any, beside: Beside) => boolean | string;
-  /** Replaces the validating keywords in OpenAPI. */
+  /** What OpenAPI shows instead of the validating keywords. */
   shown?: Record<string, unknown>;
 };
 
-/** The fields before this one, and the operator's settings. */
+/** What a further check may use: the fields before this field, and the operator's settings. */
 export type Beside = { fields: Record<string, any>; app: { settings: Settings } };
 
 export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];

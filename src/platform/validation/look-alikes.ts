@@ -1,7 +1,8 @@
 /**
  * Characters that look like a letter from A to Z, as ranges of code points. Most come from Unicode's confusables (UTS
- * 39, Unicode 15, from ICU 72). Added are small capitals, letters with a stroke or hook, negative letters, regional
- * indicators, and letters of Coptic, Old Italic, Gothic and Runic. Compatibility decomposition covers the rest.
+ * 39, Unicode 15, from ICU 72).
+ * We added small capitals, letters with a stroke or hook, negative letters, regional indicators, and letters of Coptic,
+ * Old Italic, Gothic and Runic. Compatibility decomposition covers further look-alikes.
  */
 const ranges: Record<string, string> = {
   A: '23a 251 386 391 3ac 3b1 410 430 4d0-4d3 13aa 15c5 1d00 1d8f 1e9a 1f00-1f0f 1f70-1f71 1f80-1f8f 1fb0-1fb4 1fb6-1fbc 2c65 2c80 a4ee 102a0 10300 10330 16f40 1d6a8 1d6c2 1d6e2 1d6fc 1d71c 1d736 1d756 1d770 1d790 1d7aa 1f150 1f170 1f1e6',
@@ -43,7 +44,7 @@ for (const [letter, list] of Object.entries(ranges)) {
 const rememberedCharacters = 10_000;
 const remembered = new Map<string, string>();
 
-/** The letter from A to Z that a character looks like in either case; otherwise the character. */
+/** The letter from A to Z that the character resembles as a capital or small letter; otherwise the character itself. */
 export function latinLookOf(character: string): string {
   const known = remembered.get(character);
   if (known !== undefined) return known;

@@ -40,9 +40,9 @@ export function parseNetworks(text: string): Network[] {
 }
 
 /**
- * Whether the service may send to an address. Hosts must be public, unless `ARS_WEBHOOK_ALLOW_NETWORKS` opens their
- * network. An IP address is checked at registration and before each attempt. A name is checked by every IP address that
- * it resolves to at the connection (send.ts).
+ * The service sends only to public hosts, unless `ARS_WEBHOOK_ALLOW_NETWORKS` opens their network. A URL with an IP
+ * address is checked at registration and before each attempt.
+ * A host name is checked at the connection, by every IP address that it resolves to (send.ts).
  */
 
 export type Verdict = { ok: true } | { ok: false; reason: string };
@@ -51,7 +51,7 @@ export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
 
-/** Clouds serve an instance's credentials here, so these stay closed even inside an opened network. */
+/** Clouds serve an instance's credentials at these addresses, so they stay closed even inside an opened network. */
 const metadataAddresses = new Set(
   [
     '169.254.169.254', // Amazon, Azure, Google, Oracle, DigitalOcean, OpenStack and others
@@ -77,7 +77,9 @@ function lastIpv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
 
-/** A translated address is reached as its IPv4 address. A tunnelled one passes an unknown relay. */
+/**
+ * Packets to a translated address reach the IPv4 address inside it. A tunnelled address leads through an unknown relay.
+ */
 function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: boolean } | null {
   const [a = 0, b = 0, c = 0, , e = 0, f = 0, g = 0, h = 0] = address.parts;
   const within = (network: string, length: number): boolean => address.match(v6(network), length);
@@ -107,7 +109,7 @@ function judge(address: Ip, networks: readonly Network[]): Verdict {
     return embedded.translated ? judge(embedded.ipv4, networks) : refuse('the address is a tunnel to an IPv4 address');
   }
   if (address.range() !== 'unicast') return refuse('the address is not public');
-  // IANA has given out 2000::/3 only.
+  // IANA has allocated only 2000::/3 for public addresses.
   if (address instanceof ipaddr.IPv6 && !address.match(v6('2000::'), 3)) return refuse('the address is not public');
   return { ok: true };
 }
@@ -138,7 +140,8 @@ function checkName(hostname: string, networks: readonly Network[]): Verdict {
       ? { ok: true }
       : refuse('the host is this machine');
   }
-  // An opened network usually has its own names. Their IP addresses are checked at the connection.
+  // If a network is opened, any name is accepted, because private networks have their own names. The connection checks
+  // the IP addresses.
   if (networks.length > 0) return { ok: true };
   if (labels.length === 1) return refuse('the host must be a full domain name');
   if (privateSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`)))

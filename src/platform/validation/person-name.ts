@@ -1,24 +1,26 @@
 import { limits } from '../config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from './personal-data.ts';
 
-/** A spreadsheet's error value: `#N/A`, `#REF!`, `#¿NOMBRE?`, `Err:502`, `########`. */
+/** Whether a cell contains a spreadsheet's error value: `#N/A`, `#REF!`, `#¿NOMBRE?`, `Err:502`, `########`. */
 export function isErrorValue(cell: string): boolean {
   return /^(?:[#＃](?:n\/?[av]|getting_data|[\p{L}¡¿][\p{L}_/0]*\s?[!?]|[#＃]+)|err:\d{3})$/iu.test(cell);
 }
 
-/** An error value within a name that a spreadsheet joined from several cells. No name has a `#` before a letter. */
+/** Matches an error value in a name that a spreadsheet joined from several cells. No name has a `#` before a letter. */
 const errorWord = /(?<![\p{L}\p{N}])(?:[#＃][\p{L}¡¿]|Err:\d{3})/u;
 
 const notApplicable = /^n\/a$/i;
 
-// As text, so that the check of expressions can read it.
 const months = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const number = /^[\d.,]+e[+-]?\d+$/i;
 const date = new RegExp(`^(?:\\d{1,2}-(?:${months})(?:-\\d{2,4})?|(?:${months})-\\d{2,4})$`, 'i');
 
 export const nameExpected = `text of 1 to ${limits.fullNameChars} characters on one line`;
 
-/** Completes "must be"; null for a valid name. It never repeats the name, because that is personal data. */
+/**
+ * Completes the message "must be …"; null for a valid name. The text never repeats the name, because a name is personal
+ * data.
+ */
 export function nameFault(name: string): string | null {
   if (!isPlainText(name, limits.fullNameChars)) return nameExpected;
   if (holdsNationalInsuranceNumber(name)) return `${nameExpected} without a National Insurance number`;
@@ -30,17 +32,17 @@ export function nameFault(name: string): string | null {
   return null;
 }
 
-/** How a text looks damaged. Some such names are right, so a person decides. */
+/** Signs of a damaged name. Some names with these signs are correct, so a person decides. */
 export type Damage = 'encoding' | 'question_mark';
 
 const windows1252 = new TextDecoder('windows-1252');
 const byteOf = new Map(Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([i + 128])), i + 128]));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Letters, marks and punctuation of names. A misread byte is often something else. */
+/** Letters, marks and punctuation of names. Any other decoded character shows that the text was not misread. */
 const ofNames = /^[\p{L}\p{M}\u00a0-\u00bf\u2010-\u2044]$/u;
 
-/** Capitals next to each other in Czech, Slovak and Lithuanian names, as in JANÍŠEK. */
+/** Pairs of capitals in Czech, Slovak and Lithuanian names, such as JANÍŠEK, which look like misread UTF-8. */
 const capitals = /^[ÉÍÓÚÝ][ŠŽ]$/u;
 
 /** The character whose UTF-8 bytes were read as these characters of Windows-1252; null if there is none. */
@@ -55,7 +57,7 @@ function characterOf(read: readonly string[]): string | null {
   }
 }
 
-/** Undoes reading UTF-8 as Windows-1252, once or several times. */
+/** Repairs UTF-8 that was read as Windows-1252, once or several times. */
 export function repaired(text: string): string {
   if (!/[\u00c2-\u00f4]/.test(text)) return text;
   const all = [...text];
@@ -70,7 +72,10 @@ export function repaired(text: string): string {
   return out === text ? text : repaired(out);
 }
 
-/** Entities of HTML, escapes of Excel, URLs and programs, a capital inside a word, symbols, and the byte order mark. */
+/**
+ * Signs of a damaged text: HTML entities, escapes of Excel, URLs and programs, capitals or symbols inside words, and
+ * the byte order mark.
+ */
 const leftOver = new RegExp(
   [
     '&#?\\w{2,8};|_x[0-9A-Fa-f]{4}_|[%=][0-9A-F]{2}|\\\\u[0-9A-Fa-f]{4}',
@@ -81,8 +86,9 @@ const leftOver = new RegExp(
 );
 
 /**
- * Whether letters of a text look damaged. The console and commands ask the person. `POST /learners` and imports accept
- * the name, because a program cannot answer, and a rare correct name must be possible.
+ * How a name looks damaged; null if it does not. The console and commands then ask the person.
+ * `POST /learners` and imports accept the name, because a program cannot answer and a rare correct name must be
+ * possible.
  */
 export function damageOf(text: string): Damage | null {
   if (repaired(text) !== text || leftOver.test(text)) return 'encoding';

@@ -2,15 +2,20 @@ import { limits } from '../config/limits.ts';
 import { latinLookOf } from './look-alikes.ts';
 
 /**
- * A National Insurance number anywhere in a text: two letters, six digits and a letter A to D, with any separators. It
- * must be bounded by separators or the ends. All prefixes count, because storing a number breaks the contract, and
- * refusing too much costs one message. A number joined to further letters does not count, because 1 in 20 random UUIDs
- * would match (decision 0012). A separator is never a letter or digit, so matching takes linear time.
+ * Matches a National Insurance number anywhere in a text: two letters, six digits and a letter A to D, with any
+ * separators between them.
+ * All prefixes count, because storing a number breaks the contract, and refusing too much costs only one message.
+ * A number joined to further letters or digits does not count, because 1 in 20 random UUIDs would match (decision
+ * 0012).
+ * Matching takes linear time, because a separator is never a letter or digit.
  */
 const nationalInsuranceNumber =
   /(?<![\p{L}\p{N}])[A-Z][^\p{L}\p{N}]*[A-Z](?:[^\p{L}\p{N}]*\p{N}){6}[^\p{L}\p{N}]*[A-D](?![\p{L}\p{N}])/iu;
 
-/** Decodes a percent-encoding, which a URL may carry more than once. Invalid parts stay. */
+/**
+ * Decodes percent-encoding up to three times, because a URL may contain it more than once. Invalid parts stay
+ * unchanged.
+ */
 function decoded(text: string): string {
   let plain = text;
   for (let round = 0; round < 3 && /%[0-9a-f]{2}/i.test(plain); round++)
@@ -20,7 +25,7 @@ function decoded(text: string): string {
 
 const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 
-/** A text as a person sees it: Latin letters for look-alikes, without marks and invisible characters. */
+/** The text as a person sees it: Latin letters replace look-alikes, and marks and invisible characters are removed. */
 function asSeen(text: string): string {
   if (isAscii(text)) return text;
   // Some characters look like a letter only before decomposition, others only after it.
@@ -28,7 +33,10 @@ function asSeen(text: string): string {
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
 
-/** ASCII with at most five digits and no encoding contains no number. Nearly every text is like that. */
+/**
+ * ASCII text with at most five digits and no percent sign contains no National Insurance number. Nearly every text
+ * passes this quick test.
+ */
 const tooFewDigits = /^(?:[^\d%\x80-\uffff]*\d){0,5}[^\d%\x80-\uffff]*$/;
 
 export function holdsNationalInsuranceNumber(text: string): boolean {
@@ -41,7 +49,10 @@ export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 /** Replaces text that must not be stored. */
 const mark = '[redacted]';
 
-/** Replaces the fewest words that contain a number. White space bounds a number, so each word is folded separately. */
+/**
+ * Replaces the fewest words that contain a National Insurance number. Each word is normalised separately, so that a
+ * match can be traced to its words.
+ */
 function redactWords(text: string): string {
   const parts = text.split(/(\s+)/);
   const ends: number[] = [];
@@ -75,8 +86,8 @@ function redactWithin(value: unknown): unknown {
 }
 
 /**
- * Replaces National Insurance numbers with a mark. A text without one is returned as it is. JSON stays JSON, because
- * punctuation of JSON does not join parts of a number.
+ * Replaces National Insurance numbers with a mark. JSON stays valid, because its strings are redacted separately; its
+ * punctuation never joins parts of a number.
  */
 export function withoutNationalInsuranceNumbers(text: string): string {
   if (!holdsNationalInsuranceNumber(text)) return text;
@@ -89,7 +100,7 @@ export function withoutNationalInsuranceNumbers(text: string): string {
       const redacted = JSON.stringify(redactWithin(value));
       return redacted === JSON.stringify(value) ? text : redacted.slice(before.length, redacted.length - after.length);
     } catch {
-      // It is no JSON, or its nesting exceeds the stack.
+      // The text is not JSON, or is nested too deeply for the stack.
     }
   }
   return redactWords(text);
@@ -97,7 +108,7 @@ export function withoutNationalInsuranceNumbers(text: string): string {
 
 const opaqueRef = new RegExp(refPattern);
 
-/** A valid reference that does not look like a National Insurance number. */
+/** Whether a text is a valid reference without a National Insurance number. */
 export function isOpaqueRef(text: string): boolean {
   return text.length <= limits.learnerRefChars && opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
 }
@@ -110,7 +121,7 @@ export function letters(text: string): string {
     .replace(/[^\p{L}]/gu, '');
 }
 
-/** Letters without a decomposition, spelled as on a keyboard that lacks them. Searches treat both alike. */
+/** Letters that Unicode does not decompose, with their plain spelling. Searches treat both spellings alike. */
 export const plainLetters: Record<string, string> = {
   ł: 'l',
   ø: 'o',
@@ -127,7 +138,7 @@ export const plainLetters: Record<string, string> = {
 };
 export const undecomposed = /[łøđðħıŋŧæœþß]/gu;
 
-/** How other countries spell them without marks. */
+/** Other spellings of letters with marks, as in Mueller for Müller. */
 const twoLetters: Record<string, string> = { ä: 'ae', å: 'aa', ö: 'oe', ø: 'oe', ü: 'ue' };
 
 /** The letters of a name in each spelling without marks. Empty if the name has no letters. */
@@ -143,20 +154,23 @@ export function isNameOf(ref: string, fullName: string): boolean {
   return spellings(fullName).includes(letters(ref));
 }
 
-/** The same for several lines, which end with a line feed. */
+/** Whether a text is valid on several lines, which end with a line feed. */
 export function isPlainLines(text: string, maxChars: number): boolean {
   return !isTooLong(text, maxChars) && isPlainText(text.replaceAll('\n', ' '), maxChars);
 }
 
-/** Counts characters of one or two code units only if the length is not decisive. */
+/** Counts characters only if the number of code units is not decisive, because a character has one or two. */
 export function isTooLong(text: string, maxChars: number): boolean {
   return text.length > 2 * maxChars || (text.length > maxChars && [...text].length > maxChars);
 }
 
-/** Valid on one line. The length comes first, because the checks for invisible and control characters cost more. */
+/**
+ * Whether a text is valid on one line. The length is checked first, because the checks for invisible and control
+ * characters cost more.
+ */
 export function isPlainText(text: string, maxChars: number): boolean {
   if (isTooLong(text, maxChars)) return false;
-  // Printable ASCII, as nearly every text.
+  // Nearly every text is printable ASCII and needs no further check.
   if (/^ *[!-~][ -~]*$/.test(text)) return true;
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&
@@ -174,17 +188,18 @@ export function isStorableLines(text: string, maxChars: number): boolean {
   return isPlainLines(text, maxChars) && !holdsNationalInsuranceNumber(text);
 }
 
-/** A shorter text of marks takes less than a millisecond. */
+/** Normalising a text up to this length takes less than a millisecond, even if it consists of marks. */
 const shortChars = 1000;
 
 /**
- * More marks in a row than any language has (UAX #15, Stream-Safe Text). The last two are halfwidth marks of Katakana.
+ * Matches more marks in a row than any language has (UAX #15, Stream-Safe Text). U+FF9E and U+FF9F are halfwidth marks
+ * of Katakana.
  */
 const tooManyMarks = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 
 /**
- * A text in a normalisation form of Unicode. Node sorts a run of marks in quadratic time, and 64 KB would take a
- * second. A long text therefore loses the marks after the first 30 of a run.
+ * Normalises a text. Node sorts a run of marks in quadratic time (1 second for 64 KB), so a long text loses the marks
+ * after the first 30 of a run.
  */
 export function normalised(text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string {
   return (text.length <= shortChars ? text : text.replace(tooManyMarks, '$1')).normalize(form);

@@ -6,15 +6,15 @@ import { advisoryLocks } from '../locks.ts';
 import { missingMigrations } from '../migrate.ts';
 
 /**
- * Distributes the database by organisation with Citus (decision 0030). Each step is a transaction that checks whether
- * it was done. A killed command can run again.
+ * Distributes the database by organisation with Citus (decision 0030). Each step is a transaction that first checks
+ * whether the step is done, so a killed command can run again.
  */
 
 export class NotReady extends Error {}
 
 const minCitus = 13;
 
-/** All tables by organisation are colocated with this one. */
+/** All other tables that are distributed by organisation are colocated with this table. */
 const first = 'feed';
 
 export type Step = { step: string; done: boolean };
@@ -23,7 +23,7 @@ const state = `
   select (select extversion from pg_extension where extname = 'citus') as citus,
          exists (select from pg_available_extensions where name = 'citus') as available`;
 
-// Foreign keys are stored and dropped first, and created again once every table has its place.
+// The foreign keys are stored in this table and dropped. They are created again when every table has its place.
 const aside = `
   create table if not exists ${asideName} (
     table_name text not null, name text not null, definition text not null, primary key (table_name, name))`;
@@ -36,7 +36,10 @@ const references = `
 
 const kept = `select where to_regclass('${asideName}') is null`;
 
-/** The coordinator's disk still has these rows. No query sees them, and nothing deletes them. */
+/**
+ * Tables whose rows remain on the coordinator's disk after their distribution. No query sees these rows, and Citus does
+ * not delete them.
+ */
 const copies = `
   select logicalrelid as name from pg_dist_partition where pg_relation_size(logicalrelid) > 0`;
 
@@ -77,7 +80,7 @@ export async function proveReady(db: Database): Promise<void> {
 }
 
 async function othersConnected(tx: Tx): Promise<number> {
-  // Within a transaction the view is cached.
+  // PostgreSQL caches the view within a transaction, so its cache is cleared first.
   await tx.query('select pg_stat_clear_snapshot()');
   const [row] = await tx.query<{ count: number }>(
     `select count(*)::int4 as count from pg_stat_activity
@@ -86,12 +89,13 @@ async function othersConnected(tx: Tx): Promise<number> {
   return row!.count;
 }
 
-/** An ended connection stays visible for a moment. */
+/** How long to wait for ended connections, which stay visible for a moment. */
 const goneMs = 2000;
 const lookMs = 100;
 
 /**
- * Tables are locked while they are copied and have no foreign keys, so the service must be stopped.
+ * Proves that no process of the service is connected, because tables are locked and lack foreign keys while they are
+ * copied.
  * @throws NotReady
  */
 export async function proveAlone(tx: Tx): Promise<void> {
@@ -167,7 +171,7 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
           : tx.query(`select create_distributed_table($1, 'organisation_id', colocate_with => $2)`, [table, first]))),
     })),
     {
-      // Must come before foreign keys lead to local tables, because truncating would empty those as well.
+      // This step comes before the foreign keys, because truncating would also empty local tables that they link.
       step: "delete the coordinator's copies",
       isDone: async (tx) => (await tx.query(kept)).length > 0 || (await tx.query(copies)).length === 0,
       run: async (tx) =>

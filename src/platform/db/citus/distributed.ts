@@ -15,13 +15,13 @@ export async function isDistributedOn(client: pg.Client): Promise<boolean> {
 export const asideName = 'distribution_reference';
 
 /**
- * Without foreign keys, deletions would leave rows behind, so nothing is served.
+ * Refuses a half-distributed database, because deletions without foreign keys would leave rows behind.
  * @throws DatabaseUnfit while `ars distribute` is incomplete
  */
 export async function proveWhole(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
     const prove = async () => {
-      // to_regclass caches its answer within a transaction.
+      // This statement reads pg_class, because to_regclass caches its answer within a transaction.
       const found = await tx.query(
         'select from pg_class where relname = $1 and relnamespace = current_schema()::regnamespace',
         [asideName],
@@ -32,7 +32,8 @@ export async function proveWhole(db: Database): Promise<void> {
         );
     };
     await prove();
-    // A process that comes during the step waits here. The step itself sees the processes that came before.
+    // A process that starts during a step of `ars distribute` waits here. The step itself detects processes that
+    // started earlier.
     await lockMigration(tx);
     await prove();
   });

@@ -2,7 +2,8 @@
 export type Placement = 'organisation' | 'reference' | 'local';
 
 export const placements: Record<string, Placement> = {
-  // Read before the organisation is known, or joined with rows of any organisation. Written rarely.
+  // These tables are read before the organisation is known, or joined with rows of any organisation. They are rarely
+  // written.
   access_key: 'reference',
   audit_begun: 'reference',
   bank_version: 'reference',
@@ -12,7 +13,7 @@ export const placements: Record<string, Placement> = {
   user_identity: 'reference',
   user_invitation: 'reference',
   user_membership: 'reference',
-  // Never read together with rows of an organisation.
+  // These tables are never read together with rows of an organisation.
   lineage: 'local',
   mail: 'local',
   migration: 'local',
@@ -21,7 +22,7 @@ export const placements: Record<string, Placement> = {
   service_secret: 'local',
   sign_in_attempts: 'local',
   user_session: 'local',
-  // Parents before children.
+  // A table comes before the tables that reference it.
   feed: 'organisation',
   learner: 'organisation',
   learner_group: 'organisation',

@@ -5,7 +5,7 @@ import { applicationName } from '../payload-version.ts';
 const int8 = 20;
 const int8Array = 1016;
 const types: pg.CustomTypesConfig = {
-  // Positions, times and counts stay below 2^53, so they travel as numbers.
+  // Positions, times and counts stay below 2^53, so they are read as numbers.
   getTypeParser: ((oid: number, format: 'text' | 'binary') => {
     if (format === 'text' && oid === int8) return Number;
     if (format === 'text' && oid === int8Array)
@@ -15,9 +15,10 @@ const types: pg.CustomTypesConfig = {
 };
 
 /**
- * The configuration of a connection. In the URL, `application_name` and `options` would replace the payload version and
- * the service's settings, so they are merged or dropped here. Times are always UTC.
- * @param pooled a pooler passes on no settings, so the role must have them (pooler.ts)
+ * The configuration of a connection. The service sets `application_name` and `options` itself, so these parameters of
+ * the URL are dropped or merged. Times are always UTC.
+ * @param pooled the connection leads through a pooler, which passes on no settings, so the database role must have them
+ * (pooler.ts)
  */
 export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
   const [place, ...rest] = url.split('?');

@@ -10,7 +10,7 @@ type Addresses = Pick<Settings, 'databaseUrl' | 'databaseDirectUrl'>;
 
 class PoolerUnfit extends Error {}
 
-/** A paused pooler accepts connections and lets statements wait. */
+/** The longest wait for an answer. A paused pooler accepts connections but does not run their statements. */
 const answerMs = 5000;
 
 const needsDirect = () =>
@@ -18,15 +18,15 @@ const needsDirect = () =>
     'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operator.md, "Behind PgBouncer", has the lines).',
   );
 
-/** A pooler gives its clients process numbers of its own. */
+/** Whether a pooler answers, which gives its clients other process IDs than PostgreSQL's. */
 async function isPooled(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query('select pg_backend_pid() as pid');
   return rows[0].pid !== (client as unknown as { processID: number }).processID;
 }
 
 /**
- * Both URLs must lead to the same database. A lock taken through one and refused through the other proves that. Other
- * evidence may be visible to superusers only.
+ * Proves that both URLs lead to the same database: a lock that one connection holds is refused to the other. Other
+ * evidence may be visible only to superusers.
  * @throws PoolerUnfit
  */
 async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
@@ -49,7 +49,10 @@ async function proveSame(client: pg.Client, directUrl: string): Promise<void> {
   });
 }
 
-/** For commands that use only one of the two URLs. @throws PoolerUnfit, DatabaseUnavailable */
+/**
+ * Proves that both URLs lead to the same database, for commands that use only one of them.
+ * @throws PoolerUnfit, DatabaseUnavailable
+ */
 export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addresses): Promise<void> {
   if (databaseUrl === undefined || databaseDirectUrl === undefined) return;
   const config = { ...connectionTo(databaseUrl, true), query_timeout: answerMs };
@@ -60,7 +63,7 @@ export async function proveOneDatabase({ databaseUrl, databaseDirectUrl }: Addre
 
 async function missingSettings(client: pg.Client): Promise<string[]> {
   const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
-  // The order of day and month in DateStyle makes no difference.
+  // Only the first part of a setting is compared, because the order of day and month in DateStyle makes no difference.
   const { rows } = await client.query(
     `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role
        from (select * from json_each_text($1) union all select 'datestyle', 'ISO') as s(name, wanted)
@@ -109,7 +112,7 @@ export async function provePooler(url: string, directUrl: string | undefined): P
       );
   }).catch((error: unknown) => {
     if (error instanceof PoolerUnfit) throw error;
-    // PostgreSQL accepts these settings, so a pooler refused them.
+    // PostgreSQL accepts all startup parameters of the service, so a pooler must have refused one.
     const { code, message } = error as { code?: string; message?: string };
     if (code === '08P01' && /startup parameter/.test(message ?? '')) throw needsDirect();
     throw new DatabaseUnavailable(error);

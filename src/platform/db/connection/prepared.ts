@@ -1,4 +1,7 @@
-/** Statements that run all the time. Each takes up to 0.3 MB of a connection, and saves 0.1 to 2 ms of planning. */
+/**
+ * Statements that stay prepared, because they run all the time. Each takes up to 0.3 MB for a connection and saves 0.1
+ * to 2 ms of planning.
+ */
 export const prepared: ReadonlySet<string> = new Set(
   `
   admission.one admission.one_answered admission.many admission.many_answered admission.known

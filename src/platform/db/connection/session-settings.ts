@@ -1,6 +1,6 @@
 /**
- * Generic plans, because one organisation's plan can be slow for the next. Parallel workers and JIT cost more than they
- * save.
+ * Plans are generic, because a plan made for one organisation can be slow for the next. Parallel workers and JIT cost
+ * more time than they save.
  */
 export const sessionSettings: Record<string, string> = {
   plan_cache_mode: 'force_generic_plan',
@@ -10,7 +10,10 @@ export const sessionSettings: Record<string, string> = {
   idle_in_transaction_session_timeout: '1min',
 };
 
-/** Values decide on the node, so Citus plans with them. A lock timeout reaches the node only if it is passed on. */
+/**
+ * Citus chooses the node by the values of a statement, so plans are custom. A lock timeout reaches the node only if
+ * Citus propagates `set local`.
+ */
 export const distributedSettings: typeof sessionSettings = {
   ...sessionSettings,
   plan_cache_mode: 'force_custom_plan',

@@ -6,7 +6,10 @@ export function storageFaultOf(error: unknown): StorageFault | null {
   return byCode[(error as { code?: string } | null)?.code ?? ''] ?? null;
 }
 
-/** A nearly full disk refuses only some statements, so a fault counts for some seconds and until a probe succeeds. */
+/**
+ * A nearly full disk refuses only some statements. A fault therefore counts for 5 seconds, and longer until a probe
+ * succeeds.
+ */
 export type StorageFaults = {
   note(what: StorageFault): void;
   probed(works: boolean): StorageFault | null;
@@ -27,7 +30,7 @@ export function createStorageFaults(monotonicMs: () => number): StorageFaults {
   };
 }
 
-/** This exceeds the smallest `work_mem`, so PostgreSQL writes a temporary file. Only a write shows a full disk. */
+/** The rows exceed this `work_mem`, so PostgreSQL writes a temporary file. Only a write shows that the disk is full. */
 const spill = `set local work_mem = '64kB'; select count(*) from generate_series(1, 5000)`;
 
 /** Probes whether the database takes changes. @throws any error that is no storage fault */

@@ -7,7 +7,7 @@ export class DatabaseUnavailable extends Error {
     super('the database is not available', { cause });
     this.code = (cause as { code?: string } | null)?.code;
     const { severity } = (cause ?? {}) as { severity?: string };
-    // With other codes PostgreSQL has refused the commit.
+    // With any other code, PostgreSQL has refused the commit, so its outcome is known.
     this.atCommit = atCommit && (/^(?:$|08|57P|58|E)/.test(this.code ?? '') || severity === 'PANIC');
   }
 }
@@ -17,7 +17,7 @@ const unavailableCodes = new Set(
    53100 53300 53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
 );
 
-/** PgBouncer has one code for every reason to end a connection. */
+/** PgBouncer uses this code for every reason to end a connection. */
 const poolerCode = '08P01';
 
 export function namedFailure(error: unknown): unknown {
@@ -33,6 +33,8 @@ export function namedFailure(error: unknown): unknown {
 /** SQLSTATE lock_not_available. */
 export const lockHeld = '55P03';
 
-/** The database is away or takes no changes. A statement or a lock that took too long is no outage. */
+/**
+ * Whether the database cannot be reached or takes no changes. A statement or lock that took too long is not an outage.
+ */
 export const isOutage = (error: unknown): boolean =>
   error instanceof DatabaseUnavailable && ![lockHeld, '57014', '25P03', '53400'].includes(error.code ?? '');

@@ -4,9 +4,8 @@ import type { Log } from '../../observability/log.ts';
 import type { StorageFault } from './storage-fault.ts';
 
 /**
- * If a host vanishes, statements wait on its connections until TCP gives up after 15 minutes. A statement may rightly
- * take an hour, so its duration proves nothing. After some silence the watch asks the server on another connection
- * whether the statement still runs (decision 0029).
+ * If the database's host vanishes, statements wait until TCP gives up after 15 minutes. The watch therefore asks the
+ * server on another connection whether a silent statement still runs (decision 0029).
  */
 export type Watch = {
   add(client: Watched, by: ProbeTarget): void;
@@ -19,7 +18,7 @@ export type Watched = (pg.Client | pg.PoolClient) & {
   onStorageFault?: (what: StorageFault) => void;
 };
 
-/** `pooled`: a pooler answers there and does not know the processes of its clients. */
+/** `pooled`: a pooler answers, which does not know the processes of its clients. */
 export type ProbeTarget = { config: pg.ClientConfig; pooled: boolean };
 
 export type WatchTimes = {
@@ -28,20 +27,26 @@ export type WatchTimes = {
 };
 export const watchTimes: WatchTimes = { everyMs: 5000, answerMs: 5000 };
 
-/** Checks without a byte while a statement runs. The first may have come just after its beginning. */
+/**
+ * A connection is silent after this many checks without a received byte. The first check may come just after the
+ * statement began.
+ */
 const silentPolls = 3;
-/** Doubts in a row that end a connection. One may be bad luck, or the answer is on its way. */
+/** The watch ends a connection after this many doubts in a row. After one doubt, the answer may still be on its way. */
 const doubtsToEnd = 2;
 
 type State = { by: ProbeTarget; read: number; silent: number; doubts: number };
-/** The state of each process of the server. Null says nothing. */
+/** The state of each server process that the probe found. Null: the probe proves nothing. */
 type Answer = 'unreachable' | Map<number, string | null> | null;
 
 const doing = 'select pid, state from pg_stat_activity where pid = any($1::int4[])';
-/** The process waits for a statement, so the statement or its answer is lost. */
+/** An idle process waits for a statement. If the client waits as well, the statement or its answer is lost. */
 const waits = /^idle/;
 
-/** A name that does not resolve is a DNS fault. Any answer of the server shows that it is there. */
+/**
+ * Whether the server cannot be reached. An unresolved name is only a DNS fault, and an error with a severity comes from
+ * the server.
+ */
 function isUnreachable(error: unknown): boolean {
   const { code, severity } = error as { code?: string; severity?: string };
   return severity === undefined && !/^(?:ENOTFOUND|EAI_)/.test(code ?? '');
@@ -82,13 +87,13 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
 
   function doubt(client: Watched, state: State, answer: Answer): boolean {
     const found = answer instanceof Map ? answer.get(pidOf(client)) : answer;
-    // PostgreSQL hides the state of some processes as null.
+    // PostgreSQL shows null instead of the state of some processes, which proves nothing.
     const isDoubtful = answer === 'unreachable' || found === undefined || (found !== null && waits.test(found));
     state.doubts = isDoubtful && socketOf(client).bytesRead === state.read ? state.doubts + 1 : 0;
     return state.doubts >= doubtsToEnd;
   }
 
-  /** Idle connections that are dead as well. The next user of one would wait. */
+  /** Idle connections that are dead as well. The next statement on a dead connection would wait. */
   const idleDead = (by: ProbeTarget, answer: Answer) =>
     [...watched].filter(
       ([client, state]) =>

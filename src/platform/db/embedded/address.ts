@@ -3,19 +3,22 @@ import { chmod, chown, lstat, mkdir, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 
-/** A Unix socket has a fixed path that no other program can take. Node lacks them on Windows, so there it is a port. */
+/**
+ * The server listens on a Unix socket, because no other program can take its path. On Windows it listens on a port,
+ * because Node lacks Unix sockets there.
+ */
 export type Address = { host: string; port: number };
 
 export const isWindows = process.platform === 'win32';
 
-/** Part of the socket's name. No program listens on this port. */
+/** This number is only part of the socket's name. No program listens on the port. */
 const socketPort = 5432;
 const socketName = `.s.PGSQL.${socketPort}`;
 
-/** Linux allows 107 bytes, macOS 103. */
+/** The longest path of a socket. Linux allows 107 bytes, and macOS allows 103. */
 const maxSocketBytes = 100;
 
-/** In /tmp if the path next to the data is too long for a socket. */
+/** The socket's folder is next to the data, or in /tmp if that path is too long for a socket. */
 function socketFolder(cluster: string): string {
   const beside = join(dirname(cluster), 'socket');
   if (Buffer.byteLength(join(beside, socketName)) <= maxSocketBytes) return beside;
@@ -62,7 +65,9 @@ export async function makeSocketFolder(cluster: string, { host }: Address): Prom
     throw new Error(`${host} must be a folder that only PostgreSQL's user may write to: remove it, then start again.`);
 }
 
-/** A killed server leaves this file. PostgreSQL refuses to start if another process has its number by now. */
+/**
+ * A killed server leaves this file. PostgreSQL refuses to start if another process now has the process ID in the file.
+ */
 export const removeSocketLock = ({ host }: Address): Promise<void> =>
   rm(join(host, `${socketName}.lock`), { force: true });
 

@@ -18,8 +18,8 @@ import { type CopiedFile, copyFile, copyOnline } from './online-copy.ts';
 import { accountFor } from './system-account.ts';
 
 /**
- * A backup of the embedded database. `cluster/` is a data folder of PostgreSQL, and `own/` contains the service's own
- * files. `manifest.json` is written last and names every file with its hash.
+ * A backup of the embedded database contains `cluster/`, a data folder of PostgreSQL, and `own/`, the service's own
+ * files. `manifest.json` is written last and lists every file with its hash.
  */
 
 type Manifest = {
@@ -31,7 +31,7 @@ type Manifest = {
 };
 
 const manifestName = 'manifest.json';
-/** In the data folder from a restore until the service has noticed it. */
+/** This file is in the data folder after a restore, until the service has detected the restore. */
 const markName = 'restored';
 
 const ownFiles = (dataDir: string): { name: string; path: string }[] => [
@@ -55,10 +55,10 @@ async function realPlace(path: string): Promise<string> {
   );
 }
 
-/** `onCopied` is called with the copied bytes. The signal stops the copy, and nothing of it remains. */
+/** `onCopied` receives the number of bytes copied so far. `signal` stops the copy, and the partial copy is removed. */
 type CopyOptions = { onCopied(bytes: number): void; signal: AbortSignal };
 
-/** Backs up a database in use. @throws Error in one sentence; the signal's reason */
+/** Backs up a database in use. @throws Error with one sentence, or the signal's reason */
 export async function backUp(
   embedded: EmbeddedDatabase,
   dataDir: string,
@@ -76,7 +76,7 @@ export async function backUp(
   };
   await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
   return copyInto(out, embedded, dataDir, options).catch(async (error: NodeJS.ErrnoException) => {
-    // A half copy is forgotten personal data, and it may fill the disk.
+    // A partial copy is removed, because it contains personal data and may fill the disk.
     for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
       await rm(join(out, name), { recursive: true, force: true });
     if (made !== undefined) await rmdir(out).catch(() => {});
@@ -139,10 +139,10 @@ async function readManifest(from: string): Promise<Manifest> {
 }
 
 /**
- * Restores a backup into an empty data folder. Every file is compared with its hash before any is put in place. The
- * service notices the restore at its next start.
+ * Restores a backup into an empty data folder, and compares every file with its hash. The service detects the restore
+ * at its next start.
  * @param options `secret`: the service's secret is set elsewhere
- * @throws Error in one sentence; the signal's reason
+ * @throws Error with one sentence, or the signal's reason
  */
 export async function restoreBackup(
   dataDir: string,
@@ -180,7 +180,7 @@ async function putInPlace(
   { onCopied, signal }: CopyOptions,
 ): Promise<void> {
   const base = await makeBase(dataDir);
-  // The owner of the folder runs the service and cannot open files of root.
+  // Files get the owner of the folder, who runs the service and cannot open files of root.
   const account = await accountFor(base);
   const path = await placeCluster(base, account);
   const draft = `${path}.new`;
@@ -208,11 +208,11 @@ async function putInPlace(
   handToOwnerOf(dataDir, join(dataDir, markName));
   for (const folder of manifest.folders.filter((one) => one.startsWith('cluster'))) await syncFolder(placeOf(folder));
   await rename(draft, path);
-  // Must be on the disk before the mark of an unfinished restore is removed.
+  // These folders must be on the disk before the mark of an unfinished restore is removed.
   for (const folder of [dirname(path), dirname(dirname(path)), base, dataDir]) await syncFolder(folder);
 }
 
-/** Identifies a restore that the service has not noticed yet. */
+/** The ID of a restore that the service has not detected yet; null if there is none. */
 export async function restoredMark(dataDir: string): Promise<string | null> {
   return (await readFile(join(dataDir, markName), 'utf8').catch(() => null))?.trim() ?? null;
 }

@@ -32,13 +32,13 @@ export async function packagedVersion(source: string) {
 }
 
 /**
- * The programs of the package, in place or as a copy. A copy is needed if `account` cannot reach the package, or if its
- * links are missing and it is read-only. Safe in several processes.
+ * Returns the programs of the package, or of a copy if `account` cannot reach the package or its missing links cannot
+ * be made. Several processes may call this together.
  * @throws Error if there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
   const { manifest, major } = await packagedVersion(source);
-  // A strict umask closes a package completely, so one program represents the others.
+  // One program is checked for all, because a strict umask would close the complete package.
   if (account === null || (await reaches(account, join(source, 'native', 'bin', 'postgres')))) {
     try {
       await hydrateSymlinks(source);
@@ -63,7 +63,8 @@ function programs(folder: string, major: string): Binaries {
 }
 
 /**
- * Makes the links in `native/pg-symlinks.json`, which npm packages lack and the package's install script would make.
+ * Makes the links that `native/pg-symlinks.json` lists, because npm packages contain no links. The package's install
+ * script would make the same links.
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -79,7 +80,10 @@ export async function hydrateSymlinks(folder: string): Promise<void> {
   }
 }
 
-/** The copy gets its final name when it is complete. Of two copies, the second is deleted. */
+/**
+ * Copies the programs, and gives the copy its final name when it is complete. If two processes copy together, the
+ * second copy is deleted.
+ */
 async function copyOnce(source: string, destination: string): Promise<string> {
   if (await lstat(destination).catch(() => null)) return destination;
   await mkdir(dirname(destination), { recursive: true });

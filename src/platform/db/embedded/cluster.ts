@@ -27,7 +27,10 @@ import { type Account, placeFor, reaches, runningAsRoot } from './system-account
 
 const run = promisify(execFile);
 
-/** A data folder of PostgreSQL and what its server needs. `path` is real, because processes are recognised by it. */
+/**
+ * A data folder of PostgreSQL and what its server needs. `path` contains no links, because a server process is
+ * recognised by its path.
+ */
 export type Cluster = { base: string; path: string; account: Account | null; binaries: Binaries };
 
 export type Postmaster = { pid: number; ready: boolean };
@@ -40,7 +43,7 @@ const serverLogMaxBytes = 8 * 1024 * 1024;
 
 const MiB = 1024 * 1024;
 
-/** Written into `postgresql.conf` once, so an operator can change them. */
+/** These settings are written into `postgresql.conf` only once, so that operators can change them. */
 function tunedSettings(): Record<string, string> {
   const memoryMiB = Math.min(process.constrainedMemory() || Infinity, totalmem()) / MiB;
   const within = (low: number, value: number, high: number) => `${Math.floor(Math.min(Math.max(low, value), high))}MB`;
@@ -50,14 +53,14 @@ function tunedSettings(): Record<string, string> {
     effective_cache_size: within(64, memoryMiB / 2, 16_384),
     work_mem: '8MB',
     maintenance_work_mem: '128MB',
-    // Imports write much WAL. A checkpoint every few seconds would write every page twice.
+    // Imports write much WAL. With less room, a checkpoint every few seconds would write every page twice.
     max_wal_size: '2GB',
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
     shared_preload_libraries: 'pg_prewarm',
     autovacuum_naptime: '5s',
-    // Parallel plans use the service's cores, and shared memory, which containers limit to 64 MB.
+    // Parallel plans would use the service's cores, and shared memory, which containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
     max_parallel_maintenance_workers: '0',
     timezone: 'UTC',
@@ -65,7 +68,7 @@ function tunedSettings(): Record<string, string> {
   };
 }
 
-/** Set at every start: durability, and no personal data in the server's log. */
+/** These settings apply at every start. They keep data durable and personal data out of the server's log. */
 const fixedSettings: Record<string, string> = {
   fsync: 'on',
   full_page_writes: 'on',
@@ -74,7 +77,7 @@ const fixedSettings: Record<string, string> = {
   log_statement: 'none',
   log_min_duration_statement: '-1',
   log_min_error_statement: 'panic',
-  // In this setting "log" ranks above "error", whose text can quote a row's values.
+  // In this setting, "log" leaves out errors, whose text can contain a row's values.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
 };
@@ -99,7 +102,10 @@ export async function makeBase(dataDir: string): Promise<string> {
   return realpath(base);
 }
 
-/** `${base}/cluster`, or the target of a link of that name if PostgreSQL's user cannot reach it. */
+/**
+ * Returns `${base}/cluster`. If PostgreSQL's user cannot reach it, the name becomes a link, and the link's target is
+ * returned.
+ */
 export async function placeCluster(base: string, account: Account | null): Promise<string> {
   const path = join(base, 'cluster');
   const entry = await lstat(path).catch(() => null);
@@ -139,9 +145,9 @@ export async function clusterMajor(path: string): Promise<string | null> {
 }
 
 /**
- * Runs initdb in a draft and renames it, so a cluster is complete or absent.
+ * Runs initdb in a draft folder that is renamed at the end, so a cluster is complete or absent.
  * @param beforeItIsThere runs before the rename
- * @throws Error with initdb's own last line
+ * @throws Error with initdb's own message
  */
 export async function createCluster(
   cluster: Cluster,
@@ -182,7 +188,7 @@ function reasonOf(error: unknown): string {
   return (lines[0] ?? message).replace(/^\S*initdb: /, '').trim();
 }
 
-/** Null if its server does not run. */
+/** Finds the server that runs on a cluster; null if none runs. */
 export function readPostmaster(path: string): Postmaster | null {
   let lines: string[];
   try {
@@ -196,7 +202,10 @@ export function readPostmaster(path: string): Postmaster | null {
   return { pid, ready: lines[7]?.trim() === 'ready' };
 }
 
-/** A PostgreSQL server on the cluster. After a crash the number is often another process's, above all in containers. */
+/**
+ * Whether the process is a PostgreSQL server on this cluster. After a crash another process often has the same ID,
+ * especially in containers.
+ */
 export function isPostmaster(pid: number, path: string): boolean {
   if (!Number.isInteger(pid) || pid <= 1) return false;
   if (process.platform === 'linux') {
@@ -219,13 +228,17 @@ export function isPostmaster(pid: number, path: string): boolean {
 }
 
 const launchAttempts = 5;
-/** Child processes of a killed server hold its shared memory for a second or two. */
+/**
+ * The pause before another launch, because child processes of a killed server hold its shared memory for 1 or 2
+ * seconds.
+ */
 const memoryPauseMs = 1000;
 
 /** Starts a server that outlives this process, and waits until it accepts connections. */
 export async function launch(cluster: Cluster, address: Address, attempt = 1): Promise<Postmaster> {
   const { base, path } = cluster;
-  // The server does not run. PostgreSQL would only check that a process has this number.
+  // The server does not run, so its process file can go. PostgreSQL would refuse to start if any process had the ID in
+  // the file.
   await rm(join(path, 'postmaster.pid'), { force: true });
   await removeSocketLock(address);
   const logPath = join(base, 'server.log');
@@ -284,7 +297,7 @@ export async function shutDown(cluster: Cluster): Promise<void> {
   });
 }
 
-/** In the data folder during a restore. */
+/** This file is in the data folder during a restore. */
 export const restoringName = 'restoring';
 
 /** @throws Error if a restore is unfinished */

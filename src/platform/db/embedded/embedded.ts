@@ -26,9 +26,9 @@ import { folderFailure } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
 /**
- * A server that all processes with the same data folder share. `url` signs in as the role `ars`, which owns the
- * database `ars` and may create others. `adopted`: the server was running before. `stop` ends the server if no other
- * process uses it.
+ * A server that all processes with the same data folder share. `stop` ends the server if no other process uses it.
+ * `url`: signs in as the role `ars`, which owns the database `ars` and may create other databases.
+ * `adopted`: the server was running before this process joined it.
  */
 export type EmbeddedDatabase = {
   readonly url: string;
@@ -48,12 +48,12 @@ const usersLock = 'users.lock';
 
 const watchMs = 1_000;
 const pollMs = 10;
-/** After a crash PostgreSQL replays at most a few gigabytes of WAL. */
+/** The longest wait for the server, which replays at most a few gigabytes of WAL after a crash. */
 const answerMaxMs = 600_000;
 
 /**
- * Starts PostgreSQL on `${dataDir}/postgres`, and creates the cluster first if necessary. If a server runs there, this
- * process joins it. A server that dies is started again at the same address.
+ * Starts PostgreSQL on `${dataDir}/postgres`, or joins the server that runs there. A missing cluster is created, and a
+ * server that dies is started again at the same address.
  * @param options `mustExist`: fails if there is no cluster
  * @throws Error with one sentence that says what to do
  */
@@ -69,7 +69,7 @@ export async function startEmbedded(options: {
   const base = await makeBase(dataDir).catch((error: unknown) => {
     throw folderFailure(dataDir, error);
   });
-  // To start or stop the server, a process holds the turn. To use it, it holds a share of the users' lock.
+  // A process takes the turn lock to start or stop the server, and shares the users' lock while it uses the server.
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     const turn = await lockIn(base, 'turn.lock', (path) => waitForLock(path, 'exclusive'));
     try {
@@ -165,7 +165,10 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
   return true;
 }
 
-/** Runs in turn only. `mayCreate` is false for a dead server, so a deleted data folder stays deleted. */
+/**
+ * Callers must hold the turn lock. `mayCreate` is false after a server died, so that a deleted data folder stays
+ * deleted.
+ */
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean) {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
@@ -176,11 +179,11 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean) {
     const server = found ?? (await launch(cluster, address));
     try {
       const client = await connectWhenReady(cluster, server.pid, address, credentials);
-      // The server was stopping.
+      // If the server was stopping, the loop starts another.
       if (!client) continue;
       await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
     } catch (error) {
-      // Only this process knows the server that it started.
+      // No other process knows a server that this process started, so this process stops it.
       if (!found) await shutDown(cluster);
       throw error;
     }
@@ -215,7 +218,7 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   if (known) return known as Credentials;
   log('The embedded PostgreSQL is set up for the first time.');
   const credentials: Credentials = { password: newPassword(), superuserPassword: newPassword() };
-  // The passwords must be on the disk before the cluster.
+  // The passwords must be on the disk before the cluster, because a cluster without its passwords is unusable.
   await createCluster(cluster, credentials.superuserPassword, () => writeCredentials(base, credentials));
   return credentials;
 }
@@ -223,7 +226,7 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
 const wrongPassword = '28P01';
 const notYet = new Set(['57P03', '57P01', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 
-/** A superuser's connection; null if the server ended before it answered. */
+/** Connects as the superuser; null if the server ended before it answered. */
 async function connectWhenReady(
   cluster: Cluster,
   pid: number,
@@ -270,7 +273,7 @@ async function connectAsSuperuser(address: Address, password: string): Promise<p
   return client;
 }
 
-/** Runs at every start, because the first may have been killed between the two statements. */
+/** This runs at every start, because the first start may have been killed between the two statements. */
 async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
   const { rows } = await client.query<{ roles: number; databases: number }>(
     `select (select count(*)::int from pg_roles where rolname = $1) as roles,
@@ -297,7 +300,7 @@ async function readCredentials(base: string): Promise<Partial<Credentials> | nul
   }
 }
 
-/** Renamed into place, so a crash or a reader never meets half of it. */
+/** The new file is renamed into place, so that a reader finds complete content even after a crash. */
 async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
   const path = credentialsPath(base);
   await writeFile(`${path}.new`, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flush: true });

@@ -2,18 +2,20 @@ import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 
-/** Locks between processes, made with SQLite because Node has none. The kernel releases them, so none is ever stale. */
+/**
+ * A lock between processes, made with SQLite because Node has none. The kernel releases the lock when its process ends.
+ */
 export type FileLock = { release(): void };
 
 const sqliteBusy = 5;
 const retryMs = 15;
 
-/** Locks a file, which is created if missing. Null if another process holds it. */
+/** Locks a file, which is created if missing. Null: another process holds the lock. */
 export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | null {
   closeSync(openSync(path, 'a', 0o600));
   const file = new DatabaseSync(path, { timeout: 0 });
   try {
-    // A journal on the disk would fail if the disk is full, and then no command could run.
+    // The journal is in memory, because a journal on a full disk would fail and no command could run.
     file.exec('pragma journal_mode = memory');
     file.exec(mode === 'shared' ? 'begin; select * from sqlite_schema' : 'begin exclusive');
   } catch (error) {

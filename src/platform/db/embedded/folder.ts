@@ -44,7 +44,7 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
     }
     for (const folder of missing)
       await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
-        // Another process made it, or it is a dangling link, which stat reports.
+        // Another process made the folder, or the name is a dangling link, for which `stat` throws.
         if (error.code !== 'EEXIST') throw error;
         await stat(folder);
       });
@@ -54,7 +54,7 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
   return missing[0];
 }
 
-/** The size of a WAL segment, which PostgreSQL needs after a crash. */
+/** PostgreSQL needs room for one WAL segment after a crash. */
 const neededBytes = 16 * 1024 * 1024;
 
 export async function isDiskFull(dataDir: string): Promise<boolean> {

@@ -6,22 +6,26 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 
 /**
- * A copy of a PostgreSQL data folder while its server runs (PostgreSQL's manual, "Making a Base Backup Using the Low
- * Level API"). Later changes are in the WAL, which is copied last.
+ * This module copies a PostgreSQL data folder while its server runs (PostgreSQL's manual, "Making a Base Backup Using
+ * the Low Level API"). The WAL is copied last, because it contains changes during the copy.
  */
 
 export type CopiedFile = { path: string; bytes: number; sha256: string };
 
 export type Copied = { folders: string[]; files: CopiedFile[] };
 
-/** Their content belongs to the running server. */
+/** The content of these folders belongs to the running server, so the copies stay empty. */
 const emptyFolders = 'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(
   ' ',
 );
 const leftOut = /^(postmaster\.(pid|opts)|backup_label|tablespace_map|pg_internal\.init.*|pgsql_tmp.*)$/;
 const control = 'global/pg_control';
 
-/** @returns null if the file was deleted meanwhile @throws the signal's reason */
+/**
+ * Copies a file and computes its hash.
+ * @returns null if the file no longer exists
+ * @throws the signal's reason
+ */
 export async function copyFile(
   from: string,
   to: string,
@@ -71,9 +75,9 @@ async function readTree(root: string): Promise<{ folders: string[]; files: strin
 }
 
 /**
- * Copies the server's folder over a superuser's own connection.
- * @param slot a replication slot, which keeps the WAL and ends with the connection
- * @param onCopied is called with the copied bytes
+ * Copies the data folder of a running server. `client` must be a superuser's connection that nothing else uses.
+ * @param slot the name of a replication slot, which keeps the WAL until the connection ends
+ * @param onCopied receives the number of bytes copied so far
  * @throws the signal's reason
  */
 export async function copyOnline(
@@ -100,7 +104,7 @@ export async function copyOnline(
     onCopied?.((bytes += found.bytes));
   };
   for (const path of files) await take(path);
-  // Last, because it says where recovery begins.
+  // The control file comes after all others, because it says where recovery begins.
   await take(control);
   const { last, label } = await value<{ last: string; label: string }>(
     'select pg_walfile_name(lsn) as last, labelfile as label from pg_backup_stop(false)',

@@ -15,9 +15,9 @@ const newName = 'ars-postgres';
 const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName];
 
 /**
- * The account for PostgreSQL, which refuses to run as root; null for other users. The owner of an existing cluster
- * comes first, because only that account can open its files.
- * @throws Error if there is none and none can be made
+ * The account that runs PostgreSQL, which refuses to run as root; null if the service does not run as root. The owner
+ * of an existing cluster comes first, because only that account can open its files.
+ * @throws Error if there is no account and none can be made
  */
 export async function accountFor(cluster: string): Promise<Account | null> {
   if (!runningAsRoot()) return null;
@@ -57,7 +57,10 @@ export async function reaches({ uid, gid }: Account, path: string): Promise<bool
   }
 }
 
-/** A folder for the account's files, or null. Only root may write to it, because another user could exchange files. */
+/**
+ * A folder for the account's files; null if there is none. Only root may write to the folder, because another user
+ * could replace the files.
+ */
 export async function placeFor(account: Account): Promise<string | null> {
   const path = '/var/lib/ars';
   try {
