@@ -11,6 +11,7 @@ const errorWord = /(?<![\p{L}\p{N}])(?:[#＃][\p{L}¡¿]|Err:\d{3})/u;
 
 const notApplicable = /^n\/a$/i;
 
+// The months are constant text, so that test/expressions/check.ts can read the expression below.
 const months = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
 const number = /^[\d.,]+e[+-]?\d+$/i;
 const date = new RegExp(`^(?:\\d{1,2}-(?:${months})(?:-\\d{2,4})?|(?:${months})-\\d{2,4})$`, 'i');
