@@ -28,7 +28,7 @@ type OpenOptions = {
   clock?: Clock;
   random?: Random;
   logTo?: { write(text: string): unknown };
-  /** True: a new secret replaces the lost one. What the lost one protected stays unreadable. */
+  /** True: a new secret replaces a lost one. Data that only the lost secret protects stays unreadable. */
   acceptSecret?: boolean;
   /** True: opening fails if the embedded database does not exist yet. */
   mustExist?: boolean;
@@ -41,7 +41,7 @@ type OpenOptions = {
   reached?: () => void;
 };
 
-/** @throws the signal's reason as soon as it aborts */
+/** Waits for `work`. @throws the signal's reason as soon as the signal aborts */
 async function orStopped<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return work;
   const { promise: stopped, reject } = Promise.withResolvers<never>();

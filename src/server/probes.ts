@@ -34,7 +34,7 @@ export type Probes = {
   drain(): void;
 };
 
-/** Requests go through the pooler, so the probes check the pooler too. Null if there is none. */
+/** A connection through the pooler, which the probes check because requests need it. Null if there is no pooler. */
 export const throughPooler = (app: App): Dedicated | null =>
   app.settings.databaseDirectUrl === undefined ? null : app.db.dedicated({ throughPooler: true });
 

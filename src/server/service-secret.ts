@@ -75,7 +75,7 @@ export async function serviceSecret(
 /**
  * Checks that the database was last used with one of the listed secrets. If two processes with different secrets start
  * together on an empty database, one is refused.
- * @throws SettingsError otherwise: links, cursors and stored secrets could not be read
+ * @throws SettingsError if it was another secret, because links, cursors and stored secrets would be unreadable
  */
 export async function proveSecret(db: Database, current: string, previous: string[], nowMs: number): Promise<void> {
   const wanted = secretFingerprint(current);

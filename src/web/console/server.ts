@@ -151,8 +151,7 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
   try {
     return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
   } catch (error) {
-    // The response is byte for byte that for a page of another organisation, so that it does not reveal which IDs
-    // exist.
+    // The response has the same bytes as for a page of another organisation, so it does not reveal which IDs exist.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
     throw error;
   }

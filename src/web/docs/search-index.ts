@@ -18,7 +18,8 @@ function textOf(markup: string): string {
 }
 
 /**
- * The words to find a text by. Names such as invalid_since are also found by their parts. IDs and hashes are left out.
+ * The words by which the search finds a text. A name such as invalid_since is also found by its parts. IDs and hashes
+ * are left out.
  */
 export function wordsOf(text: string): Set<string> {
   const found = new Set<string>();

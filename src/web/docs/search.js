@@ -53,7 +53,7 @@
   }
 
   function find(text) {
-    // Words such as "the" are ignored, unless the text has no other word: then they may begin a longer word.
+    // Words such as "the" are ignored if the text has other words. Alone they may be the start of a longer word.
     var all = split(text);
     var telling = all.filter(function (word) { return index.stopWords.indexOf(word) < 0; });
     var words = telling.length ? telling : all;

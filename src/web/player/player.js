@@ -1,5 +1,5 @@
-// Sends every form while its page stays, says so within a second, keeps what was filled in while the connection is away,
-// takes a question away that is paused elsewhere, and counts the time that is left.
+// Sends forms without leaving the page, says so within a second, and retries while the connection is away. Keeps a
+// draft, shows the time left, and leaves a question that is paused elsewhere.
 (function (d) {
   let form = d.querySelector('form[data-keep]')
   let say = d.getElementById('say')
@@ -30,7 +30,7 @@
   d.onclick = (e) => {
     let { name, value, form: own, href } = e.target
     if (name == 'do') own.elements.act.value = value
-    // With another button or a key held, a link opens in another tab, so this page says nothing.
+    // With another button or a key held, a link opens in another tab, so this page shows no message.
     if (href && !e.target.hash && !(e.button || e.ctrlKey || e.metaKey || e.shiftKey)) setTimeout(tell, 700, 'wait')
   }
   d.onsubmit = (e) => {

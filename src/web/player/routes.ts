@@ -262,7 +262,7 @@ const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
   `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
 
 /**
- * Starts a sitting. The script reloads the URL of the form, so the form with a code is sent to the URL that shows its
+ * Starts a sitting. After sending, the script loads the form's URL, so the form with a code has the URL that shows its
  * error.
  */
 async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {

@@ -321,7 +321,7 @@ export function typeWords(type: string): string {
 export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 
-/** @param max counting of results stopped at this number */
+/** @param max the highest number to which results were counted */
 export function reachInWords({ learners, results }: Impact, max = Infinity): string {
   return `${learnersInWords(learners)} and ${countWords(results, max)} ${results === 1 ? 'result' : 'results'}`;
 }
@@ -349,7 +349,7 @@ export async function groupList(visit: Visit, type: string | null) {
 export const newGroupFaults = ({ form: sent }: Visit): Faults =>
   faultsIn({ ref: groupRefFault(sent.text('ref')), group_name: groupNameFault(sent.text('group_name')) });
 
-/** @param tooMany answers when the organisation has its maximum of groups */
+/** @param tooMany makes the answer if the organisation has the maximum number of groups */
 export async function unlessTooMany(act: Promise<Answer>, tooMany: () => Answer): Promise<Answer> {
   return act.catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'group_limit_exceeded') return tooMany();

@@ -22,7 +22,7 @@ import { formPage } from '../kit/page.ts';
 
 export const inviteOneRoutes: ConsoleRoute[] = formRoutes('/invite/one', inviters, onePage, invite);
 
-/** The learner named by `learner_id` in the query, which links from a learner's page contain. */
+/** Fills the form for the learner in the query: a learner's page links here with `learner_id`. */
 async function namedLearner({ app, organisationId, query }: Visit, visibility: Visibility): Promise<Cells> {
   const id = query.get('learner_id');
   if (id === null) return {};

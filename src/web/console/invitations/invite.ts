@@ -245,7 +245,7 @@ export async function doubtsForm(
   ];
 }
 
-/** @returns the rows with the answers applied, or the fields without an answer */
+/** @returns the rows as answered, or a fault for each row without an answer */
 export function readAnswers(sent: Form, rows: readonly RunRow[]): { answered: TableRow[] } | { faults: Faults } {
   const faults: Faults = {};
   const answered: TableRow[] = [];

@@ -240,7 +240,7 @@ async function revoke(visit: Visit): Promise<Answer> {
   return { to: `${base}/keys?did=revoked` };
 }
 
-/** @param pair null if the form was sent twice, because the secret is shown only once */
+/** @param pair null if the form was sent twice: the first response has shown the secret */
 export function shownPair(
   { app, base }: Visit,
   keyId: string,

@@ -7,7 +7,7 @@ export const number = (value: number): string => value.toLocaleString('en-GB');
 export const count = (value: number, one: string, many = `${one}s`): string =>
   `${number(value)} ${value === 1 ? one : many}`;
 
-/** @param max the count stopped after this number */
+/** @param max the number at which counting stopped */
 export const countWords = (value: number, max: number): string =>
   value > max ? `more than ${number(max)}` : number(value);
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OpenVisit } from './route.ts';
 
-/** Whether browsers store our cookies for this URL: they require https or a host name of the local machine. */
+/** Whether browsers store our cookies for this URL. Browsers require https, except for the local machine. */
 export function isSafeOrigin(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -34,7 +34,7 @@ type ListPage<Row> = Head &
     note?: Content;
     rows: readonly Row[];
     columns: Columns<Row>;
-    /** Wraps the table, for example in a form. */
+    /** Puts the table inside other content, for example a form. */
     around?: (shown: Content) => Content;
     also?: Content;
     /** The token of the next page. `kept`: the query parameters that the links repeat. */

@@ -32,7 +32,7 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
     noted.push({ organisationId, userId, atMs: app.clock.nowMs(), page: route.path, of, id: id.toLowerCase() });
   if (answered.about !== undefined) note(answered.about.of, answered.about.id);
   for (const [parameter, of] of named) {
-    // The page that traces a result has the result's ID in the query, not in the path.
+    // The page that traces a result has the result's ID in its query. Paths with a parameter never use the query.
     const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
     if (id !== undefined && id !== null && isUuid(id)) note(of, id);
   }

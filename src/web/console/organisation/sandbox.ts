@@ -33,8 +33,8 @@ const byOf = ({ userId, requestId }: Visit, route: ConsoleRoute) => ({
 });
 
 /**
- * Refuses the change if the session has ended, because these changes do not go through `visit.change`, which checks
- * that.
+ * Refuses the change if the session has ended. Other actions check this in `visit.change`, which these changes do not
+ * use.
  */
 const guardOf =
   ({ session }: Visit) =>

@@ -40,7 +40,7 @@ export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learne
 
 /** The most results of a group, over all subjects, whose domains the page averages. */
 const maxForDomains = 300;
-/** The most pages of results that are read to find these results. */
+/** The most pages of results that are read to find results for the averages. */
 const maxLooks = 5;
 
 /** The number of results at each level, in the order of `levelNames`. */

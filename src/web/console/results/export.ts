@@ -154,10 +154,7 @@ async function exportAll(visit: Visit): Promise<Answer> {
   return downloadedResults(visit, await lookOf(visit), options);
 }
 
-/**
- * Funding depends on whether a learner's latest result in a subject is below a level. Each of the two lists shows such
- * results.
- */
+/** Pages for two funding lists. Each list shows learners whose latest result in a subject is below a level. */
 
 type List = {
   name: string;

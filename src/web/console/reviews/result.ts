@@ -37,7 +37,10 @@ export type ReviewedResult = {
   waiting: Review | null;
 };
 
-/** @throws NoSuchPage also if the person may not see the learner */
+/**
+ * Reads a result with its reviews.
+ * @throws NoSuchPage if there is no such result or the person may not see the learner
+ */
 export async function openResult(visit: Visit): Promise<ReviewedResult> {
   const visibility = await visibilityOf(visit);
   return findOr404(visit, 'assessment_id', async (tx, organisationId, id) => {

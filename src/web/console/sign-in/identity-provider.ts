@@ -61,7 +61,7 @@ function boundedFetch(app: App): OpenId.CustomFetch {
       }
       const empty = [101, 204, 205, 304].includes(reply.status);
       const headers = Object.fromEntries(reply.headers);
-      // The body has been decoded already, so the header would be wrong.
+      // The body has been decoded already, so this header would describe it wrongly.
       delete headers['content-encoding'];
       return new Response(empty ? null : Buffer.concat(parts), { status: reply.status, headers });
     } finally {

@@ -49,7 +49,7 @@ export const ssoRoutes: ConsoleRoute[] = [
 type Purpose =
   { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
 
-/** Why a person went to the provider, sealed in a cookie of the browser. */
+/** Why the browser was sent to the provider. A sealed cookie of the browser contains the errand. */
 type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & Purpose;
 
 const unavailable: Answer = {
@@ -285,8 +285,8 @@ const leavesByForm = {
 const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 
 /**
- * Whether sign-in may start without a question. Otherwise another site could sign its reader in to a wrong account
- * (docs/decisions/0026).
+ * Whether sign-in may start without a question. The question prevents that another site signs a reader in to a wrong
+ * account (docs/decisions/0026).
  */
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 

@@ -59,7 +59,7 @@ const hoursShown = 24;
 const maxCounted = 10_000;
 const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : number(n));
 
-/** Says how an endpoint works. Without any delivery it is neither healthy nor failing. */
+/** Says whether an endpoint is healthy or failing. An endpoint without a delivery is neither. */
 function health(row: EndpointRow, delivered: Date | undefined, waiting: number, nowMs: number, zone: string): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)

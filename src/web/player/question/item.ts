@@ -10,7 +10,7 @@ const stemId = 'question-text';
 
 /**
  * Shows a question of any type with its controls.
- * @param wanting the fields that the message with the ID `errorId` is about
+ * @param wanting the fields that need attention, which the error message describes
  */
 export function itemHtml(
   model: RenderModel,

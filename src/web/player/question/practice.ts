@@ -10,8 +10,8 @@ import { startForm } from '../pages.ts';
 import { type Subject, subjectNames } from '../../../engine/scoring/levels.ts';
 
 /**
- * One easy question for each subject, so that learners can try the controls. The item bank does not contain it, and no
- * answer is stored.
+ * One easy question for each subject lets learners try the controls. The item bank does not contain it, and no answer
+ * is stored.
  */
 const practices = questions as unknown as Record<Subject, { item: RenderedItem; answer: string }>;
 

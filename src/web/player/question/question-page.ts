@@ -14,7 +14,7 @@ const warnBelowMs = 10 * 60_000;
 
 function progress(sitting: SittingRow, question: Question, nowMs: number): Markup {
   const left = remainingMs(sitting, nowMs);
-  // A question counts at most 10 minutes of display, so the shown time stops then too.
+  // One display of a question costs at most 10 minutes, so the shown time stops then too.
   const max = maxDisplayMs - displayMs(sitting, nowMs);
   return html`<div class="progress"><h1>Question ${question.position}<span class="unseen"> of at most ${question.max}</span></h1><p id="time" data-left="${left}" data-most="${max}">${timeLeft(left)}</p>
 <progress max="${question.max}" value="${question.position - 1}" aria-label="Questions done, of at most ${question.max}"></progress></div>
