@@ -22,8 +22,8 @@ import type { Sender } from './integrations/webhooks/http/send.ts';
 import { DeliveryWorker } from './integrations/webhooks/worker.ts';
 
 /**
- * Pending deliveries and emails get at least this time when the service stops. A longer stop is cut off, so that the
- * service manager does not kill the process.
+ * When the service stops, pending deliveries and emails get at least this time. A longer stop is cut off before the
+ * service manager kills the process.
  */
 const minStopMs = 5000;
 
@@ -46,7 +46,7 @@ export type Service = {
 };
 
 /**
- * Starts a role on an open app.
+ * Starts the HTTP server, the workers or both (`role`) on an open app.
  * @param options `sender`: replaces the ordinary sender of deliveries. `gathered`: the parent process serves the probe
  *   port. `operations`: the probe port, if it is already open.
  */

@@ -79,7 +79,7 @@ function completion(random: Random, state: SandboxState): Change | null {
   const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
   const rung = before === undefined ? -1 : rungsOf(subject).indexOf(before.working_level!);
   const ability = rung < 0 ? normal(random) : abilityAtRung(subject, rung) + 0.28 + 0.3 * normal(random);
-  // The luck behind a stored level is unknown, so the next luck is drawn around the middle.
+  // The `luck` (see `drawOutcome`) of a stored level is unknown, so a value around the middle is drawn.
   const luck = rung < 0 ? random.float() : 0.35 + 0.3 * random.float();
   return {
     kind: 'completion',

@@ -21,7 +21,7 @@ import { seedOrganisation } from './seed.ts';
 /** This number of learners fills several pages if a client asks for small pages. */
 const learners = 50;
 
-/** The actor, as the organisation's audit log shows it. */
+/** Who makes or resets the sandbox, for the organisation's audit log. */
 export type By = { actor: string; action: string; requestId: string };
 
 /** A check that runs inside the transaction that makes or resets a sandbox. */
@@ -137,7 +137,7 @@ export async function resetOwnSandbox(
 }
 
 /**
- * Makes a result of a test learner and its events.
+ * Makes a result of a test learner, and the result's events.
  * @returns the result's ID; null if the learner does not exist or has no reference
  */
 export async function makeTestResult(

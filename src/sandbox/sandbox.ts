@@ -82,7 +82,7 @@ export async function resetSandbox(app: App): Promise<void> {
 
 /**
  * Finds or makes the sandbox, its key and its first learners. `fill` makes the other learners while the service answers
- * requests. If `fill` is interrupted, it continues after the next start.
+ * requests. If the service stops before `fill` ends, the next start continues.
  */
 export async function openSandbox(app: App, learners: number): Promise<Sandbox> {
   const publicId = uuidOf(seed, 'organisation');

@@ -134,8 +134,8 @@ export async function listAlike(
   const further = async () => {
     const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, maxRead]);
     if (stop === undefined) return null;
-    // The read may end in the middle of a group, so that the group was not found. The next page then reads its key
-    // again.
+    // The read may end in the middle of a group, so that the group was not found. The next page then reads the group's
+    // key again.
     return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
   };
   return {

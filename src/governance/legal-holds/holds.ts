@@ -60,8 +60,8 @@ const move = statement('hold.pass')`
   update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
 /**
- * Places a hold, unless `holdId` already exists. Erasures and merges wait for the feed's lock. If the learner was
- * merged, the hold is placed on the survivor.
+ * Places a hold, unless `holdId` already exists. Meanwhile, erasures and merges wait for the feed's lock. If the
+ * learner was merged, the hold is placed on the survivor.
  * @returns the learner whom the hold covers
  * @throws ApiError not_found if the learner was erased
  */

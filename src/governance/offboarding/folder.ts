@@ -31,7 +31,8 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
 }
 
 /**
- * @returns the organisation that the folder belongs to. Null: the folder has no export. Empty: the file is unreadable.
+ * @returns the public ID of the organisation that the folder belongs to. Null: the folder has no export. Empty: the
+ *   file is unreadable.
  */
 async function ownerOf(folder: string): Promise<string | null> {
   const line = await readFile(join(folder, ownFile), 'utf8').catch(() => null);
@@ -42,7 +43,7 @@ async function ownerOf(folder: string): Promise<string | null> {
   }
 }
 
-/** When the export in a folder was made, or when it began if it is incomplete. Null: the folder has no export. */
+/** When the export in a folder was made, or when an incomplete export began. Null: the folder has no export. */
 async function madeAt(folder: string): Promise<Date | null> {
   const manifest = await readFile(join(folder, 'manifest.json'), 'utf8').catch(() => null);
   try {

@@ -8,7 +8,7 @@ export const leftOut: Record<string, string> = returned.leftOut;
 
 /**
  * Text columns with these words in their names contain secrets. Columns of type `bytea` contain hashes and encrypted
- * values. Neither are exported.
+ * values. Neither is exported.
  */
 const secret = /secret|token|password/;
 

@@ -116,7 +116,10 @@ export const redactions: Record<string, Redaction> = {
   'mail.sealed': overwriteSealed('mail'),
 };
 
-/** Finds every stored text with a National Insurance number. Null: in all organisations. */
+/**
+ * Finds every stored text with a National Insurance number. If `organisationId` is null, all organisations are
+ * searched.
+ */
 export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
   const found: Place[] = [];
   for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))

@@ -105,7 +105,7 @@ const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
 const isErasedByAny = (lineage?: Lineage) =>
   lineage === undefined || lineage.erased_through === null || lineage.erased_through >= lineage.restores;
 
-/** Two restores can have the same number, because the restore of an older backup also resets the number. */
+/** Identifies a restore. The number is not enough, because the restore of an older backup also resets the number. */
 const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.getTime()}`;
 
 /**

@@ -31,8 +31,8 @@ const keep = statement('lineage.keep')`
   insert into lineage (identity, restores, since, mark, nodes) values ($1, $2, $3, $4, $5::jsonb)
   on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, mark = excluded.mark, nodes = excluded.nodes,
     since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`;
-// Changes nothing if the database was restored again. Two restores can have the same number, so `since` is compared
-// too.
+// The statement changes nothing if the database was restored again meanwhile. Two restores can have the same number, so
+// `since` is compared too.
 const erased = statement('lineage.erased')`update lineage set erased_through = $1 where restores = $1 and since = $2`;
 
 /** `identity` is empty if PostgreSQL does not return it. `nodes` lacks workers that do not answer. */

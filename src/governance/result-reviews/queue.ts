@@ -26,7 +26,7 @@ export type Waiting = {
 export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
 
 /**
- * `why`: only reviews with this most important reason. `asked`: only reviews that a learner asked for, the earliest
+ * `why`: only reviews whose most important reason this is. `asked`: only reviews that a learner asked for, the earliest
  * deadline first.
  */
 export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
@@ -37,8 +37,8 @@ const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
 
-// Each rank and subject has its own ordered scan, so a filter only drops scans. If the person sees many learners, each
-// scan soon finds reviews that are visible.
+// Each rank and subject has its own ordered scan, so a filter only leaves out scans. If the person sees many learners,
+// each scan soon finds visible reviews.
 const everybodys = statement('review.queue')`
   select ${shown} from (
     select r.* from unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id)

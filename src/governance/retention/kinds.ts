@@ -2,7 +2,7 @@ import { isHeld } from '../legal-holds/holds.ts';
 
 /**
  * A kind of data and how long it is kept. The defaults suit a UK training provider: auditors ask for funded records up
- * to 6 years after the funding year. Each organisation can change them.
+ * to 6 years after the funding year. Each organisation can change the times.
  */
 export type Kind = {
   label: string;

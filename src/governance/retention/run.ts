@@ -55,7 +55,7 @@ const walks = Object.fromEntries(
 ) as Record<KindName, ReturnType<typeof statement>>;
 
 /**
- * Orders a run for `carryOutRuns`. An organisation has one deletion at a time.
+ * Orders a run for `carryOutRuns`. An organisation has at most one open deletion.
  * @returns the ID of the run, or of the deletion that is open
  */
 export async function orderRun(

@@ -35,7 +35,7 @@ export type SubjectRequest = {
   case_id: string;
   kind: RequestKind;
   learner_id: string | null;
-  /** The requester and a contact, if no learner is named. */
+  /** The requester and a contact, if the request is linked to no learner. */
   about: string | null;
   received_at: Date;
   due_at: Date;
@@ -151,7 +151,7 @@ export class AboutErased extends Error {
 }
 
 /**
- * Adds an entry to an open request. The feed's lock prevents that the learner is erased meanwhile.
+ * Adds an entry to an open request. Meanwhile, an erasure waits for the feed's lock.
  * @returns false if there is no such open request, or the request is already paused or extended
  * @throws AboutErased
  */
@@ -224,7 +224,7 @@ export function listRequests(
   return tx.query<SubjectRequest>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
-/** Counts open requests that are due by `by`, without paused requests. The count stops at 1,000. */
+/** Counts open requests that are due by this time, without paused requests. The count stops at 1,000. */
 export async function countDueRequests(tx: Tx, organisationId: number, by: Date): Promise<number> {
   return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
 }

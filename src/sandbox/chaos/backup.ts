@@ -30,7 +30,7 @@ const recordTables = [
   'idempotency',
 ];
 
-/** A backup of more learners would block the sandbox for too long. */
+/** The most learners in a backup. Copying more learners would block the sandbox for too long. */
 const maxLearners = 20_000;
 
 const feedColumns = 'position, state, groups_version, shape, shape_position, digest_n, digest_w1, digest_w2';

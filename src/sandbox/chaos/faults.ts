@@ -119,7 +119,7 @@ export function rewriteReply(
     if (head !== null) response.writeHead(head[0], Object.fromEntries(fieldsOf(head[1])));
     return response.write(...args);
   }) as ServerResponse['write'];
-  // Fastify may pass null as the body.
+  // The server may pass null as the body.
   response.end = ((body?: string | Buffer | null) => {
     asBefore();
     let sent = body;

@@ -36,7 +36,7 @@ export type ConformOptions = {
    * null.
    */
   readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** The service calls it when it is ready. Null: the consumer is started elsewhere. */
+  /** The test calls this function when the service is ready. Null: the consumer is started elsewhere. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
   patienceMs: number;
@@ -121,7 +121,10 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   }
 }
 
-/** Adds the fault of a consumer that uses its own clock as `since`: in any scenario, it may lose results. */
+/**
+ * If the consumer uses its own clock as `since`, one fault replaces all faults with IDs, because the clock explains
+ * them.
+ */
 function judged({ front }: Trial, faults: Found[]): Found[] {
   if (front.ownClock === null) return faults;
   const { since, newest } = front.ownClock;

@@ -141,7 +141,7 @@ export class Front {
     });
   }
 
-  /** Counts the page to its sync, and records the sync when the last page is sent. */
+  /** Adds the page to its sync. When the last page is sent, the sync is recorded as completed. */
   #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
     delete request.headers['accept-encoding'];
     const begun = page.cursor === null ? undefined : this.#begun.get(page.cursor);

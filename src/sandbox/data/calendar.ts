@@ -27,7 +27,7 @@ export function easterMs(year: number): number {
   return Date.UTC(year, Math.floor(n / 31) - 1, (n % 31) + 1);
 }
 
-/** The last given weekday of a month, as midnight UTC. Weekday 0 is Sunday; month 0 is January. */
+/** The last Monday, Friday or other `weekday` of a month, as midnight UTC. Weekday 0 is Sunday; month 0 is January. */
 function lastWeekday(year: number, month: number, weekday: number): number {
   const last = Date.UTC(year, month + 1, 0);
   return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * dayMs;
@@ -74,8 +74,7 @@ export function workingCalendar(nowMs: number): WorkingCalendar {
 }
 
 /**
- * The index of a learner's first day, at least `after` working days before the last day. `u` is a random number in [0,
- * 1).
+ * The index of a learner's first day, at least `after` working days before the last day. `u`: a random number below 1.
  */
 export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number): number {
   const last = Math.max(0, calendar.days.length - 1 - after);
@@ -90,7 +89,7 @@ export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number
   return low;
 }
 
-/** A time from 09:00 to 17:00 UK time on a working day. `u` is a random number in [0, 1). */
+/** A time from 09:00 to 17:00 UK time on a working day. `u`: a random number below 1. */
 export function workingInstant(calendar: WorkingCalendar, index: number, u: number): number {
   return calendar.days[index]! - calendar.offsets[index]! + 9 * hourMs + Math.floor(u * 8 * hourMs);
 }

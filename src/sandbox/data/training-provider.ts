@@ -55,7 +55,7 @@ const refOf = {
   year_group: (i: number): string => `Y${11 + i}`,
 };
 
-/** Some groups are archived from the start. Which ones does not depend on the number of learners. */
+/** Some groups are archived from the start, independently of the number of learners. */
 const archivedAt: Partial<Record<GroupType, (index: number) => boolean>> = {
   class: (i) => i % 11 === 4,
   employer: (i) => i % 13 === 5,

@@ -243,7 +243,7 @@ export async function browseInvitations(
   };
 }
 
-/** Returns those of the given invitations whose learners are visible, sorted by the learner's name. */
+/** Returns the given invitations whose learners are visible, sorted by the learner's name. */
 export function findListedInvitations(
   tx: Tx,
   organisationId: number,

@@ -84,8 +84,8 @@ const reassign = statement('invitation.pass')`
   update invitation set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning status`;
 
 /**
- * @param lock how long the invitation is protected until the unit of work ends. `share`: its learner stays the same.
- *   `update`: no column changes.
+ * @param lock what stays unchanged until the end of the unit of work. `share`: the learner of the invitation. `update`:
+ *   the full invitation.
  */
 export async function findInvitation(
   tx: Tx,
@@ -97,7 +97,7 @@ export async function findInvitation(
   return (await tx.query<Invitation>(found, [organisationId, invitationId]))[0];
 }
 
-/** Prevents until the end of this unit of work that these learners begin a sitting. */
+/** Locks the invitations, so that these learners cannot begin a sitting until the end of this unit of work. */
 export async function lockInvitationsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(lockOf, [organisationId, learnerIds]);
 }

@@ -6,7 +6,8 @@ import { roleOf } from '../../../organisations/users/members.ts';
 type Made = { organisation_id: number; created_by: string; team_id: string | null; visibility: Visibility };
 
 /**
- * The present visibility of the person who began a run; it may have changed since (docs/decisions/0025).
+ * The present visibility of the person who began a run. The visibility may have changed since then
+ * (docs/decisions/0025).
  * @returns undefined if the person may no longer invite learners, or may not add them to the run's team
  */
 export async function currentVisibility({ tx }: UnitOfWork, run: Made): Promise<Visibility | undefined> {

@@ -65,10 +65,7 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
     }
 }
 
-/**
- * The delimiter of a table. If the first line contains a tab, it is the tab; else it is the more frequent of comma and
- * semicolon.
- */
+/** The delimiter of a table: a tab if the first line contains a tab; else the more frequent of comma and semicolon. */
 function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   const text = bytes.toString('latin1');
   const filled = /\S/g;
@@ -132,8 +129,8 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
 }
 
 /**
- * Reads a table in UTF-8 or Windows-1252, separated by tabs, semicolons or commas. The table has headings, or the order
- * of `inviteColumns`.
+ * Reads a table in UTF-8 or Windows-1252, separated by tabs, semicolons or commas. The table has headings, or its
+ * columns have the order of `inviteColumns`.
  * Rows are numbered from 1, without headings and blank lines. If the table has a column `row`, the column contains the
  * numbers.
  * @throws UnreadableFile with advice for the person
