@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { assessmentJson, learnerJson, scopeExitJson, storedColumns, tombstoneJson } from '../records/results/body.ts';
+import { exampleContent } from '../records/results/schema.ts';
 import { currentPayloadVersion } from '../platform/db/payload-version.ts';
 import { groupPayload } from '../organisations/groups/schema.ts';
 import type { Route } from './http/route.ts';
@@ -13,20 +14,7 @@ const position = 1_767_225_600_123_456;
  * does not show.
  */
 export function payloadSamples(): string[] {
-  const { body } = storedColumns({
-    assessed_at_us: position,
-    subject: 'maths',
-    framework: 'F',
-    rqf_level: 'Level 1',
-    rqf_level_code: 2,
-    below_level_1: false,
-    working_level: 'Level 1',
-    recommended_next_level: 'Level 2',
-    is_borderline: true,
-    needs_review: false,
-    domains: [{ name: 'D', score_pct: 60, status: 'secure' }],
-    level_probabilities: { 'Level 1': 1 },
-  });
+  const { body } = storedColumns(exampleContent);
   const group = { group_id: id, type: 'cohort', ref: 'r', name: 'N', active: true, created_at: new Date(0), position };
   const shown = { learner_id: id, shape: currentPayloadVersion, position };
   return [

@@ -7,6 +7,9 @@ import { lockFeed } from '../feed/position.ts';
  * numbered without gaps and their sum is the balance (docs/decisions/0025).
  */
 
+/** Whether an invitation costs a credit under this plan. */
+export const hasCountedCredits = (plan: string): boolean => plan === 'standard';
+
 export type CreditEntry = {
   entry_no: number;
   at: Date;
@@ -85,7 +88,7 @@ export async function spendCredits(
   invitationIds: readonly string[],
   actor: string,
 ): Promise<boolean | null> {
-  if (plan !== 'standard') return false;
+  if (!hasCountedCredits(plan)) return false;
   if (invitationIds.length === 0) return true;
   await lockFeed(work, id);
   const [row] = await work.tx.query<{ credits: number }>(change, [id, -invitationIds.length]);

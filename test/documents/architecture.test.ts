@@ -7,7 +7,7 @@ import { read, root } from '../support/structure/source-tree.ts';
 suite('the page on architecture', () => {
   const page = read('docs/architecture.md');
 
-  const [, table = ''] = page.split('## Twenty kinds of change');
+  const [, table = ''] = page.split('## Kinds of change');
   const rows = table
     .split('\n')
     .filter((line) => line.startsWith('| '))
@@ -22,8 +22,8 @@ suite('the page on architecture', () => {
     );
   });
 
-  test('has twenty kinds of change, each with its files', () => {
-    assert.equal(rows.length, 20);
+  test('has twenty kinds of change or more, each with its files', () => {
+    assert.ok(rows.length >= 20);
     for (const row of rows) assert.match(row, /`(src|cli)\//);
   });
 });

@@ -5,7 +5,7 @@ import {
   plans,
   updateOrganisation,
 } from '../../../src/organisations/organisations.ts';
-import { grantCredits, listCreditEntries } from '../../../src/organisations/credits.ts';
+import { grantCredits, listCreditEntries, hasCountedCredits } from '../../../src/organisations/credits.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isTimeZone, readPageAddress } from '../../../src/organisations/description.ts';
 import { offboardingCommands } from '../governance/offboarding.ts';
@@ -26,7 +26,7 @@ function payload(row: Organisation) {
 function outputOf(row: Organisation): Output {
   const inWords = {
     ...payload(row),
-    credits: row.plan === 'standard' ? row.credits : 'not counted',
+    credits: hasCountedCredits(row.plan) ? row.credits : 'not counted',
     group_autocreate: row.group_autocreate ? 'on' : 'off',
     retake_gap_days: row.retake_gap_days ?? 'none',
     suspended_at: row.suspended_at ?? 'no',

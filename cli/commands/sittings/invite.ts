@@ -1,3 +1,4 @@
+import { hasCountedCredits } from '../../../src/organisations/credits.ts';
 import { lastInstantOf } from '../../../src/organisations/zone.ts';
 import { UnreadableFile } from '../../../src/platform/formats/lines.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
@@ -151,7 +152,7 @@ export const inviteCommands: Command[] = [
         return checkOutput(check, await findNamesakes(app.db, organisationId, names, null));
       }
       const runId = app.random.uuid();
-      const credits = organisation.plan === 'standard' ? organisation.credits : null;
+      const credits = hasCountedCredits(organisation.plan) ? organisation.credits : null;
       const run = { runId, by: operator, check };
       await call.act(runId, async (work) => {
         await draftRun(work, organisationId, { ...run, ...everyTeam });

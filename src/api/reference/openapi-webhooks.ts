@@ -10,7 +10,12 @@ import { Assessment } from '../../records/results/schema.ts';
 import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
-import { type EventType, assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import {
+  type EventType,
+  assessmentCompleted,
+  eventNames,
+  learnerGroupsUpdated,
+} from '../../platform/validation/event-types.ts';
 import { Type } from '../../platform/validation/type.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
@@ -37,9 +42,9 @@ export const LearnerGroupsUpdated = Type.Object(
   { $id: 'LearnerGroupsUpdated' },
 );
 
-type Webhook = { id: string; summary: string; description: string; schema: object; example: unknown };
+type Webhook = { id: string; description: string; schema: object; example: unknown };
 
-/** A new type of event needs a row here and in event-types.ts, and a verb in src/feed/events/emit.ts. */
+/** By type of event. docs/architecture.md names the other files that a new type needs. */
 function webhooks(): Record<EventType, Webhook> {
   const answer = routes.find((route) => route.id === 'getAssessment')!.answers[200]!;
   const { data: assessment } = answer.example as { data: { groups: { id: string }[] } };
@@ -48,14 +53,12 @@ function webhooks(): Record<EventType, Webhook> {
   return {
     [assessmentCompleted]: {
       id: 'assessmentCompleted',
-      summary: 'A result is completed',
       schema: AssessmentCompleted,
       description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
       example: { event: assessmentCompleted, occurred_at: occurred, data: assessment, group_ids: groupIds },
     },
     [learnerGroupsUpdated]: {
       id: 'learnerGroupsUpdated',
-      summary: 'A learner joined or left groups',
       schema: LearnerGroupsUpdated,
       description:
         'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
@@ -99,11 +102,11 @@ const signature: OpenApiParameter[] = [
 
 /** The requests that the service sends to endpoints, by the type of the event. */
 export function webhooksOf(components: Components): Record<string, Record<string, OpenApiOperation>> {
-  const operations = Object.entries(webhooks()).map(([type, { id, summary, description, schema, example }]) => {
+  const operations = Object.entries(webhooks()).map(([type, { id, description, schema, example }]) => {
     const post: OpenApiOperation = {
       operationId: id,
       tags: ['Webhooks'],
-      summary,
+      summary: eventNames[type as EventType],
       description,
       security: [],
       parameters: signature,

@@ -15,12 +15,19 @@ import {
   wholeNumber,
   yesOrNo,
 } from '../http/query.ts';
+import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { type KeyScope, intersectScope } from '../../organisations/key-scope.ts';
 import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 import { type Call, type Reply, type Route, jsonText } from '../http/route.ts';
-import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
+import {
+  assessmentJson,
+  learnerJson,
+  scopeExitJson,
+  storedColumns,
+  tombstoneJson,
+} from '../../records/results/body.ts';
 import { digestJson, digestText, listWithDigest } from '../../records/results/pages/digest.ts';
 import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
 import type { AssessmentFilter } from '../../records/results/pages/page-statements.ts';
@@ -32,34 +39,34 @@ import {
   Assessment,
   BucketMembers,
   BucketSums,
-  exampleProbabilities,
+  exampleContent,
   ScopeExitTombstone,
   Tombstone,
 } from '../../records/results/schema.ts';
 import { exampleOrigin } from '../../platform/config/settings.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-const example = {
-  assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
-  status: 'completed',
-  updated_at: '2026-01-31T09:40:12.345Z',
-  learner: { learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90', ref: 'LRN-000017', full_name: 'Ana Silva' },
-  assessed_at: '2026-01-31T09:00:00.000Z',
-  subject: 'maths',
-  framework: 'Functional Skills subject content',
-  rqf_level: 'Level 1',
-  rqf_level_code: 2,
-  below_level_1: false,
-  working_level: 'Level 1',
-  recommended_next_level: 'Level 2',
-  is_borderline: false,
-  needs_review: false,
-  domains: [{ name: 'Number and the number system', score_pct: 71, status: 'secure' }],
-  level_probabilities: exampleProbabilities,
-  evidence_pack_url: `${reportBase(exampleOrigin)}8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11/report.pdf`,
-  report_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-  groups: [{ id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' }],
+const exampleGroup = {
+  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
+  ref: 'C-2026-01',
+  name: 'January cohort',
+  type: 'cohort',
 };
+const example = JSON.parse(
+  assessmentJson(
+    {
+      assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
+      learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
+      position: Date.parse('2026-01-31T09:40:12.345Z') * 1000,
+      shape: currentPayloadVersion,
+      learner: learnerJson('LRN-000017', 'Ana Silva'),
+      body: storedColumns(exampleContent).body,
+      report_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    },
+    JSON.stringify([exampleGroup]),
+    reportBase(exampleOrigin),
+  ),
+) as { assessment_id: string } & Record<string, unknown>;
 
 /** Filters by fields that never change. The list and the digest both have these filters. */
 const facetQuery = {

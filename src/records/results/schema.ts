@@ -1,6 +1,7 @@
 import { limits } from '../../platform/config/limits.ts';
 import { nullable, sha256Pattern } from '../../platform/validation/fields.ts';
 import { GroupSummary } from '../../organisations/groups/schema.ts';
+import type { ResultContent } from './body.ts';
 import { levelCodes } from './facet.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { Type } from '../../platform/validation/type.ts';
@@ -76,6 +77,22 @@ const levelProbabilities = nullable(
     ),
   ),
 );
+
+/** What examples and samples of the API show of a result. A new field of a result needs its value here. */
+export const exampleContent: ResultContent = {
+  assessed_at_us: Date.parse('2026-01-31T09:00:00.000Z') * 1000,
+  subject: 'maths',
+  framework: 'Functional Skills subject content',
+  rqf_level: 'Level 1',
+  rqf_level_code: 2,
+  below_level_1: false,
+  working_level: 'Level 1',
+  recommended_next_level: 'Level 2',
+  is_borderline: false,
+  needs_review: false,
+  domains: [{ name: 'Number and the number system', score_pct: 71, status: 'secure' }],
+  level_probabilities: exampleProbabilities,
+};
 
 export const Assessment = Type.Object(
   {

@@ -1,4 +1,5 @@
 import { assessmentJson, learnerJson, storedColumns } from '../../records/results/body.ts';
+import { exampleContent } from '../../records/results/schema.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
@@ -14,29 +15,7 @@ export function sampleEvent(
   const group = { id: random.uuid(), ref: 'sample-cohort', name: 'Sample cohort', type: 'cohort' };
   if (type === learnerGroupsUpdated)
     return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
-  const { body } = storedColumns({
-    assessed_at_us: nowMs * 1000,
-    subject: 'digital',
-    framework: 'Essential digital skills',
-    rqf_level: 'Level 1',
-    rqf_level_code: 2,
-    below_level_1: false,
-    working_level: 'Level 1',
-    recommended_next_level: 'Level 2',
-    is_borderline: false,
-    needs_review: false,
-    domains: [
-      { name: 'Using devices and handling information', score_pct: 82, status: 'secure' },
-      { name: 'Being safe and responsible online', score_pct: 61, status: 'developing' },
-    ],
-    level_probabilities: {
-      'Working towards Entry Level': 0,
-      'Entry Level': 0.069,
-      'Level 1': 0.811,
-      'Level 2': 0.12,
-      'Level 3': 0,
-    },
-  });
+  const { body } = storedColumns({ ...exampleContent, assessed_at_us: nowMs * 1000 });
   const data = assessmentJson(
     {
       assessment_id: random.uuid(),

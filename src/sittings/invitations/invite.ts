@@ -16,7 +16,7 @@ import {
   updateLearner,
 } from '../../records/learners/learners.ts';
 import { renameLearner, wouldBeReference } from '../../records/learners/rename.ts';
-import { spendCredits } from '../../organisations/credits.ts';
+import { spendCredits, hasCountedCredits } from '../../organisations/credits.ts';
 import { type Organisation, readOrganisation } from '../../organisations/organisations.ts';
 import {
   adjustInvitation,
@@ -159,7 +159,7 @@ export async function foresee(
   const around = await readAround(tx, organisationId, rows, within, nowMs);
   const judged = judgeAll(rows, around);
   const made = judged.filter((one) => one.again === null && one.faults.length === 0).length;
-  return { judged, credits: around.organisation.plan === 'standard' ? made : 0 };
+  return { judged, credits: hasCountedCredits(around.organisation.plan) ? made : 0 };
 }
 
 /** `no_credit`: the credits ran out, so this row and all later rows were not processed. */
@@ -188,7 +188,7 @@ export async function inviteLearners(
   const feed = await lockFeed(work, organisationId);
   const around = await readAround(work.tx, organisationId, rows, by, work.nowMs);
   const judged = judgeAll(rows, around);
-  let left = around.organisation.plan === 'standard' ? around.organisation.credits : Infinity;
+  let left = hasCountedCredits(around.organisation.plan) ? around.organisation.credits : Infinity;
   const cut = judged.findIndex(({ again, faults }) => again === null && faults.length === 0 && left-- < 1);
   const paid = cut < 0 ? rows : rows.slice(0, cut);
   const groups = await groupsOf(work, feed, paid, judged, around.organisation.group_autocreate);

@@ -4,7 +4,7 @@ import { type Digest, type DigestFilter, findBucketMembers, findBuckets, findDig
 import { type FeedState, sameState } from '../../../feed/etag.ts';
 import { formatPosition } from '../../../feed/time.ts';
 import { type ListedPage, listAssessments, listWithin } from './list.ts';
-import type { AssessmentFilter, PageRequest } from './page-statements.ts';
+import { type AssessmentFilter, type PageRequest, hasOther } from './page-statements.ts';
 
 /**
  * The digest in the API: a sum on the last page of a sync, and sums by bucket that locate differences
@@ -18,10 +18,7 @@ import type { AssessmentFilter, PageRequest } from './page-statements.ts';
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
     filter.sort === 'updated_at' &&
-    filter.learner === null &&
-    filter.assessedFromUs === null &&
-    filter.assessedToUs === null &&
-    filter.status === null &&
+    !hasOther(filter, 'sinceUs', 'facets', 'groupIds', 'sort') &&
     (filter.groupIds === null || filter.sinceUs !== null)
   );
 }

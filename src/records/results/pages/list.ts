@@ -1,7 +1,7 @@
 import { type Database, type Tx, statement } from '../../../platform/db/database.ts';
 import { reachedBy } from '../../../organisations/learner-ref.ts';
 import type { AccessPath, AssessmentFilter, PageRequest, PageScope } from './page-statements.ts';
-import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows } from './page-statements.ts';
+import { beginsAt, dayOf, direction, maxMerged, pageStatement, windowRows, hasOther } from './page-statements.ts';
 
 /** Reads a page of GET /assessments: resolves the filter, chooses an access path, and runs its statement. */
 
@@ -68,9 +68,8 @@ export async function findLearnerIds(
 
 /** The access path of a filter that needs no earlier statement; null for any other filter. */
 function directPath(filter: AssessmentFilter): AccessPath | null {
-  const { learner, facets, groupIds, assessedFromUs, assessedToUs } = filter;
-  const isNarrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
-  if (isNarrowed || direction(filter).byAssessed) return null;
+  const { facets } = filter;
+  if (hasOther(filter, 'sinceUs', 'facets', 'status', 'sort') || direction(filter).byAssessed) return null;
   return facets === null ? { by: 'position' } : { by: 'facet', keys: facets };
 }
 
@@ -108,7 +107,9 @@ async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<
     end = row?.position ?? null;
   }
   const rows = await read(tx, { ...page, to: end === null ? to : Math.min(end, to ?? end) }, { by: 'window' }, scope);
-  const isOnlyRange = filter.facets === null && filter.status === null && scope.groupSets === null;
+  const isOnlyRange =
+    scope.groupSets === null &&
+    !hasOther(filter, 'sinceUs', 'assessedFromUs', 'assessedToUs', 'learner', 'groupIds', 'sort');
   return { rows, isAll: rows.length === limit || (byAssessed ? isOnlyRange : end === null) };
 }
 

@@ -57,6 +57,11 @@ export type PageScope = {
   learnerIds: string[] | null;
 };
 
+/** Whether the filter has a condition besides the named ones. A new filter counts without a change here. */
+export function hasOther(filter: AssessmentFilter, ...named: (keyof AssessmentFilter)[]): boolean {
+  return Object.entries(filter).some(([name, value]) => value !== null && !(named as string[]).includes(name));
+}
+
 export function direction({ sort }: AssessmentFilter) {
   return { descending: sort.startsWith('-'), byAssessed: sort.endsWith('assessed_at') };
 }

@@ -1,3 +1,4 @@
+import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { auditAct } from '../../../platform/audit/act.ts';
 import { statement } from '../../../platform/db/database.ts';
@@ -248,7 +249,7 @@ async function inviteBatch(work: UnitOfWork, run: Run, isSuspended: boolean): Pr
   if (isSuspended) return null;
   const { tx } = work;
   const { plan, credits: left } = await readOrganisation(tx, organisationId);
-  if (run.status === 'waiting' && plan === 'standard' && left === 0) return null;
+  if (run.status === 'waiting' && hasCountedCredits(plan) && left === 0) return null;
   const found = await pageOfRows(tx, organisationId, runId, {
     after: run.reached,
     limit: limits.inviteBatch,

@@ -1,3 +1,4 @@
+import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { countDueRequests } from '../../../governance/subject-requests/subject-requests.ts';
 import { type Tx, statement } from '../../../platform/db/database.ts';
 import { type Visibility, amongMembers, haveFewMembers } from '../../../organisations/groups/visibility.ts';
@@ -181,7 +182,7 @@ async function managerLines({ app, base, role, organisationId: id }: Visit): Pro
       'requests about data are due soon, or overdue',
     ),
   ];
-  return [lines, plan === 'standard' && credits < limits.creditsLow ? [credit] : []];
+  return [lines, hasCountedCredits(plan) && credits < limits.creditsLow ? [credit] : []];
 }
 
 export async function todayPart(visit: Visit): Promise<Content> {

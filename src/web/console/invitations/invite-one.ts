@@ -1,3 +1,4 @@
+import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { lockFeed } from '../../../feed/position.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
@@ -89,7 +90,7 @@ async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestion
     title: 'Invite one learner',
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    intro: html`<p>The learner gets a link to an assessment.${row.plan === 'standard' ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>`,
+    intro: html`<p>The learner gets a link to an assessment.${hasCountedCredits(row.plan) ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>`,
     button: 'Invite the learner',
     fields(f) {
       const field = (column: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>

@@ -1,3 +1,4 @@
+import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { foresee } from '../../../sittings/invitations/invite.ts';
 import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
@@ -88,7 +89,7 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
   ]);
   const preview = await previewOf(visit, rows, found);
   const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
-  const missing = plan === 'standard' ? found.credits - credits : 0;
+  const missing = hasCountedCredits(plan) ? found.credits - credits : 0;
   const title = isRight
     ? `Invite ${count(found.total, 'learner')}?`
     : found.faulty > 0 || doubtful === 0
@@ -107,7 +108,7 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
         'Learners you have already': number(found.known),
         'Open invitations that are given again': number(found.open_already),
         'New invitations': number(found.total - found.faulty - found.open_already),
-        Credits: plan === 'standard' && `${number(found.credits)} of the ${number(credits)} that there are`,
+        Credits: hasCountedCredits(plan) && `${number(found.credits)} of the ${number(credits)} that there are`,
       }),
       await questions(visit, found, doubtful, faults),
       isRight &&
@@ -252,7 +253,7 @@ async function start(visit: Visit): Promise<Answer> {
   const { plan, credits } = await readOrganisation(app.db, id);
   const options = { runId, by, ...checked, mails: sent.raw('mail') === 'on' };
   const begun = await change(
-    (work) => beginRun(work, id, { ...options, credits: plan === 'standard' ? credits : null }),
+    (work) => beginRun(work, id, { ...options, credits: hasCountedCredits(plan) ? credits : null }),
     (result) => result === 'begun' && runId,
   );
   if (begun === 'begun') inBackground(app, 'invitation_run.failed', invitationRuns.goOn(app, id, runId));

@@ -1,6 +1,6 @@
 import { actorNames } from '../kit/reader.ts';
 import { facts, instant, number, numeric, readToken, readPage, code } from '../kit/blocks.ts';
-import { type CreditEntry, listCreditEntries } from '../../../organisations/credits.ts';
+import { type CreditEntry, listCreditEntries, hasCountedCredits } from '../../../organisations/credits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { html } from '../../../platform/html/html.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
@@ -35,7 +35,7 @@ async function credits(visit: Visit): Promise<Answer> {
     title: 'Credits',
     intro: [
       html`<p>Each invitation costs one credit. Whoever runs the service grants them.</p>`,
-      facts({ Balance: plan === 'standard' ? number(balance) : `Not counted: the plan is “${plan}”` }),
+      facts({ Balance: hasCountedCredits(plan) ? number(balance) : `Not counted: the plan is “${plan}”` }),
     ],
     caption: 'Every change, the newest first: the amounts add up to the balance',
     none: 'No credits have come or gone.',

@@ -33,8 +33,7 @@ import { emptiedWords } from '../../../feed/events/cancel.ts';
 import { findLearnersByRefs } from '../../../records/learners/learners.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { sentRequest } from '../../../integrations/webhooks/http/signing.ts';
-import { eventNames } from './webhooks.ts';
-import { eventTypes } from '../../../platform/validation/event-types.ts';
+import { type EventType, eventNames, eventTypes } from '../../../platform/validation/event-types.ts';
 
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
@@ -94,7 +93,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
         : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
     rows,
     columns: {
-      Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
+      Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type as EventType] ?? row.type}</a>`,
       Made: (row) => moment(row.created_at, zone),
       Endpoint: (row) => new URL(row.url).host,
       State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
@@ -121,7 +120,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   const canResend = gone === null && one.status !== 'pending';
   const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
   return {
-    title: eventNames[one.type] ?? one.type,
+    title: eventNames[one.type as EventType] ?? one.type,
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
     about,
     main: [

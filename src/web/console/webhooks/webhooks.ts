@@ -27,7 +27,12 @@ import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes
 import { endpointOf, shownSecret, webhookActs } from './actions.ts';
 import type { FormVersion } from '../kit/form-version.ts';
 import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
-import { assessmentCompleted, eventTypes, learnerGroupsUpdated } from '../../../platform/validation/event-types.ts';
+import {
+  type EventType,
+  assessmentCompleted,
+  eventNames,
+  eventTypes,
+} from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
 
@@ -39,12 +44,7 @@ export const webhookRoutes: ConsoleRoute[] = [
   ...webhookActs,
 ];
 
-export const eventNames: Record<string, string> = {
-  [assessmentCompleted]: 'A result is completed',
-  [learnerGroupsUpdated]: 'A learner joins or leaves groups',
-};
-
-const eventChoices = eventTypes.map((value) => ({ value, label: eventNames[value]!, hint: value }));
+const eventChoices = eventTypes.map((value) => ({ value, label: eventNames[value], hint: value }));
 
 const noticeWords: Record<Notice['kind'], string> = {
   failing: 'has begun to fail',
@@ -177,7 +177,8 @@ async function webhook(visit: Visit): Promise<Answer> {
   };
 }
 
-const typeWords = (types: readonly string[]): string => types.map((type) => eventNames[type] ?? type).join('; ');
+const typeWords = (types: readonly string[]): string =>
+  types.map((type) => eventNames[type as EventType] ?? type).join('; ');
 
 function chart(hours: Hour[], zone: string): Content {
   const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
