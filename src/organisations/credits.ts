@@ -3,8 +3,8 @@ import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { lockFeed } from '../feed/position.ts';
 
 /**
- * The credits of an organisation: a balance, and a ledger of every change. Writers hold the feed's lock, so entries are
- * numbered without gaps and their sum is the balance (docs/decisions/0025).
+ * The credits of an organisation: a balance, and a ledger of every change. Writers hold the feed's lock, so entry
+ * numbers have no gaps and the amounts add up to the balance (docs/decisions/0025).
  */
 
 /** Whether an invitation costs a credit under this plan. */
@@ -15,7 +15,7 @@ export type CreditEntry = {
   at: Date;
   kind: 'opening' | 'grant' | 'use' | 'return' | 'correction';
   amount: number;
-  /** After this entry. */
+  /** The balance after this entry. */
   balance: number;
   actor: string;
   invitation_id: string | null;
@@ -40,7 +40,7 @@ const page = statement('credits.page')`
   select entry_no, at, kind, amount, balance, actor, invitation_id, reason from credit_entry
    where organisation_id = $1 and entry_no < $2 order by entry_no desc limit $3`;
 
-/** @returns the new balance; undefined if the balance would fall below zero: nothing is changed */
+/** @returns the new balance; undefined, without a change, if the balance would fall below zero */
 async function changeCredits(
   work: UnitOfWork,
   organisationId: number,
@@ -55,7 +55,7 @@ async function changeCredits(
   return row.credits;
 }
 
-/** The first entry of a new organisation. */
+/** Writes the first entry of a new organisation. */
 export async function openLedger(
   work: UnitOfWork,
   { organisation_id, credits }: { organisation_id: number; credits: number },
@@ -67,7 +67,7 @@ export async function openLedger(
 
 /**
  * Grants credits. A negative amount is a correction.
- * @returns the new balance; undefined if it would fall below zero
+ * @returns the new balance; undefined, without a change, if the balance would fall below zero
  */
 export function grantCredits(
   work: UnitOfWork,
@@ -79,8 +79,9 @@ export function grantCredits(
 }
 
 /**
- * Spends a credit on each of the invitations or on none, if the plan has credits.
- * @returns whether they were spent; null if there are too few
+ * If the plan uses credits, spends a credit for each invitation. If the balance is too low for all of them, spends
+ * none.
+ * @returns true if the credits were spent, false if the plan uses none, null if the balance is too low
  */
 export async function spendCredits(
   work: UnitOfWork,
@@ -103,12 +104,12 @@ export async function returnCredit(work: UnitOfWork, organisationId: number, cau
   await changeCredits(work, organisationId, { kind: 'return', amount: 1, ...cause });
 }
 
-/** Removes the reasons of entries about these invitations: reasons are free text and may name a person. */
+/** Removes the reasons of entries about these invitations, because reasons are free text and may name a person. */
 export async function forgetCreditReasons(tx: Tx, organisationId: number, invitationIds: string[]): Promise<void> {
   await tx.query(forget, [organisationId, invitationIds]);
 }
 
-/** Entries below the number `before`, the newest first. */
+/** Lists the entries with numbers below `before`, the newest first. */
 export function listCreditEntries(
   tx: Tx,
   organisationId: number,

@@ -18,12 +18,12 @@ export type WrittenSettings = {
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
 
-/** Zones of the IANA database to choose from, the usual one first. */
+/** The time zones that a form offers, from the IANA database. The most usual zone is first. */
 export const timeZones: readonly string[] = [
   ...new Set(['Europe/London', 'UTC', ...Intl.supportedValuesOf('timeZone')]),
 ];
 
-/** Accepts older names of zones too, which `timeZones` leaves out. */
+/** Also accepts older names of zones, which `timeZones` leaves out. */
 export function isTimeZone(text: string): boolean {
   if (!/^[A-Z]\w+(\/[\w+-]+)*$/.test(text)) return false;
   try {
@@ -33,7 +33,7 @@ export function isTimeZone(text: string): boolean {
   }
 }
 
-/** The URL of a public page in the form of browsers; null for any other text. */
+/** Writes the https URL of a public page as browsers do; null for any other text. */
 export function readPageAddress(text: string): string | null {
   if (text.length > limits.pageAddressChars || holdsNationalInsuranceNumber(text) || !URL.canParse(text)) return null;
   const { protocol, username, password, href } = new URL(text);

@@ -18,8 +18,8 @@ const lineOf = ({ organisation_id, learner_id }: ListedErasure): string =>
   JSON.stringify(learner_id === null ? { organisation_id, deleted: 'whole' } : { organisation_id, learner_id });
 
 /**
- * Returns when the lines are on the disk. If a loss of power has cut the last line, a line break ends that line first. The
- * caller holds `lockErasures`.
+ * Appends lines, and returns when they are on the disk. If a loss of power has cut the last line, a line break first
+ * ends that line. The caller holds `lockErasures`.
  */
 export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
   const file = await open(path, 'a+', 0o600);
@@ -51,8 +51,8 @@ function readLine(line: string): ListedErasure | null {
 }
 
 /**
- * Ignores the start of a line that a loss of power has cut: its erasure was not carried out.
- * @returns null without a file
+ * Ignores a line that a loss of power has cut, because its erasure was not carried out.
+ * @returns null if there is no file
  * @throws SettingsError for any other line that is no erasure
  */
 export async function readErasures(path: string): Promise<ListedErasure[] | null> {
@@ -61,7 +61,7 @@ export async function readErasures(path: string): Promise<ListedErasure[] | null
     throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be read (${error.code}).`);
   });
   if (text === null) return null;
-  // Other systems write a byte order mark, and two characters at the end of a line.
+  // Other systems may write a byte order mark, and end lines with CR LF.
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)

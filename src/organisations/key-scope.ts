@@ -1,10 +1,10 @@
 /**
- * The groups and subjects that a key may read, as if they were filters of every query. Null is no limit. The scope is
- * fixed when the key is made (docs/decisions/0010).
+ * The groups and subjects that a key may read, as if they were filters of every query; null means no limit. The scope
+ * is fixed when the key is made (docs/decisions/0010).
  */
 export type KeyScope = { groupIds: readonly string[] | null; subjects: readonly string[] | null };
 
-/** A scope as text, for cache keys, signatures and ETags. Empty without a scope. */
+/** Writes a scope as text, for cache keys, signatures and ETags. The text is empty without a scope. */
 export function keyScopeText(keyScope: KeyScope | null): string {
   if (keyScope === null) return '';
   const part = (name: string, values: readonly string[] | null) =>
@@ -12,7 +12,7 @@ export function keyScopeText(keyScope: KeyScope | null): string {
   return `${part('group_id', keyScope.groupIds)}\n${part('subject', keyScope.subjects)}`;
 }
 
-/** The requested values that are allowed; null is every value. */
+/** The requested values that are allowed; null means every value. */
 export function intersectScope<T>(requested: readonly T[] | null, allowed: readonly T[] | null): readonly T[] | null {
   if (allowed === null) return requested;
   return requested === null ? allowed : requested.filter((one) => allowed.includes(one));

@@ -1,18 +1,21 @@
 import type { Secrets } from '../platform/crypto/secrets.ts';
 
-/** A keyed hash finds the references of erased learners; the reference itself is gone. */
+/**
+ * Hashes a reference with a key. Of an erased learner's references the service keeps only hashes, so it finds them by
+ * hash.
+ */
 export function hashOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer {
   return secrets.mac('learner_ref', `${organisationId}\n${ref}`);
 }
 
-/** The hash under every secret that is listed, the current secret first. */
+/** The hash under each secret that is configured, the current secret first. */
 export function hashesOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer[] {
   return secrets.macs('learner_ref', `${organisationId}\n${ref}`);
 }
 
 /**
- * SQL: learners by their references, previous references included (docs/decisions/0015). Column `asked` is the reference
- * that found the learner `l`.
+ * SQL that finds learners by current or previous references (docs/decisions/0015). Column `asked` is the reference that
+ * found the learner `l`.
  * @param refs a parameter that holds a list of texts
  */
 export function reachedBy(refs: string, columns = 'l.learner_id'): string {
@@ -24,7 +27,7 @@ export function reachedBy(refs: string, columns = 'l.learner_id'): string {
      where a.organisation_id = $1 and a.ref = any(${refs}))`;
 }
 
-/** SQL: the references of a learner, previous references included. */
+/** SQL: the current and previous references of a learner. */
 export const refsOf = (learnerId: string): string => `
   select l.ref from learner l where l.organisation_id = $1 and l.learner_id = ${learnerId} and l.ref is not null
   union all

@@ -24,13 +24,13 @@ export type Organisation = {
   time_zone: string;
   /** A mailbox that receives the same notices as owners and admins. */
   notices_email: string | null;
-  /** Days between two assessments of a learner in one subject, at least. */
+  /** The minimum number of days between two assessments of a learner in one subject. */
   retake_gap_days: number | null;
   funding_rules_url: string | null;
   created_at: Date;
-  /** The organisation is closed since then (src/governance/offboarding). */
+  /** When the organisation was suspended (src/governance/offboarding); null if it is open. */
   suspended_at: Date | null;
-  /** The last export, and the hash of its manifest. */
+  /** The time of the last export, and the hash of its manifest. */
   exported_at: Date | null;
   export_sha256: string | null;
 };
@@ -55,7 +55,8 @@ const insert = statement('organisation.insert')`
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
   values ($1, $2, $3, $4, $5, $6, $7)
   returning ${columns}`;
-// While organisations wait for a restamp, an older version may serve: a new organisation starts with its payload version.
+// Until all organisations are restamped, processes of an older version may serve. A new organisation therefore starts
+// with the lowest payload version of all feeds.
 const insertFeed = statement('organisation.insert_feed')`
   insert into feed (organisation_id, position, shape)
   select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}) from feed`;
@@ -66,7 +67,7 @@ const update = statement('organisation.update')`
   update organisation set ${changeable.map((column, i) => `${column} = $${i + 2}`).join(', ')}
    where organisation_id = $1 returning ${columns}`;
 
-/** Makes an organisation with its feed and its empty group set. */
+/** Creates an organisation with its feed and its empty group set. */
 export async function createOrganisation(
   work: UnitOfWork,
   input: {
@@ -99,7 +100,7 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
   return tx.query<Organisation>(all);
 }
 
-/** Concurrent changes wait for each other, so none undoes another one. */
+/** Concurrent changes wait for the feed's lock, so that no change overwrites another. */
 export async function updateOrganisation(
   work: UnitOfWork,
   organisationId: number,

@@ -1,7 +1,7 @@
 import { type Tx, statement } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 
-/** Sandboxes of organisations. People ask for one; the operator or a setting grants it. */
+/** The sandboxes of organisations. Members request a sandbox, and the operator or a setting grants the request. */
 
 const find = statement('sandbox.find')`
   select o.sandbox as is_one, o.sandbox_of is not null as is_of_one, s.organisation_id, s.public_id, r.asked_at
@@ -35,13 +35,13 @@ export async function findSandbox(tx: Tx, organisationId: number): Promise<Sandb
   return (await tx.query<SandboxState>(find, [organisationId]))[0]!;
 }
 
-/** The IDs of an organisation and of its sandbox. People have the same role in both. */
+/** The IDs of an organisation and its sandbox. People have the same role in both. */
 export async function withSandbox({ tx }: UnitOfWork, organisationId: number): Promise<number[]> {
   const { organisation_id: sandbox } = await findSandbox(tx, organisationId);
   return sandbox === null ? [organisationId] : [organisationId, sandbox];
 }
 
-/** @returns false if a request is open already */
+/** @returns false if a request is already open */
 export async function requestSandbox(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {
   return (await work.tx.query(request, [organisationId, userId, new Date(work.nowMs)])).length === 1;
 }

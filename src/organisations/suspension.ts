@@ -3,7 +3,7 @@ import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ListedErasure } from './erasures-list.ts';
 import { markFeedResumed, markFeedSuspended } from '../feed/position.ts';
 
-/** Suspensions and deletions of organisations. Their effects are in src/governance/offboarding. */
+/** Records the suspension and deletion of organisations. src/governance/offboarding carries them out. */
 
 export type Suspension = { suspended_at: Date; suspended_for: string; paused_endpoints: string[] | null };
 
@@ -56,7 +56,7 @@ export async function markResumed(work: UnitOfWork, organisationId: number): Pro
   );
 }
 
-/** How often the organisation was suspended between two instants, and for how many seconds in all. */
+/** Counts the suspensions of an organisation between two instants, and their seconds in total. */
 export async function suspensionsBetween(
   tx: Tx,
   organisationId: number,
@@ -68,7 +68,7 @@ export async function suspensionsBetween(
   return row!;
 }
 
-/** @param feedState the state of the feed that the export shows */
+/** @param feedState the state of the feed when the export was made */
 export async function recordExport(
   tx: Tx,
   organisationId: number,
@@ -78,8 +78,9 @@ export async function recordExport(
 }
 
 /**
- * Whether the last export was made after the suspension and no learner, result or group has changed since. A sitting that
- * ends, and the operator's imports and erasures, still move the feed. Null without an export.
+ * Whether the last export is complete: made after the suspension, and no learner, result or group has changed since.
+ * The feed of a suspended organisation still changes if a sitting ends or the operator imports or erases.
+ * @returns null if there is no export
  */
 export async function isReturnedWhole(tx: Tx, organisationId: number): Promise<boolean | null> {
   const [row] = await tx.query<{ of_suspended: boolean | null }>(returned, [organisationId]);
@@ -127,7 +128,7 @@ export async function beginDeletion(
   ]);
 }
 
-/** Call this in the transaction that deletes the rows. */
+/** Call this in the transaction that deletes the rows, so that the counts are exact. */
 export async function countDeleted(work: UnitOfWork, publicId: string, rows: Record<string, number>): Promise<void> {
   const some = Object.entries(rows).filter(([, n]) => n > 0);
   if (some.length > 0) await work.tx.query(count, [publicId, JSON.stringify(Object.fromEntries(some))]);
@@ -140,7 +141,7 @@ export async function endDeletion(work: UnitOfWork, publicId: string, certificat
 const ended = statement('deletion.ended')`
   select public_id as organisation_id, null as learner_id from organisation_deletion where ended_at is not null`;
 
-/** Deleted organisations, in the form of `ARS_ERASURES_FILE`. */
+/** Lists deleted organisations in the form of `ARS_ERASURES_FILE`. */
 export function listDeletions(tx: Tx): Promise<ListedErasure[]> {
   return tx.query<ListedErasure>(ended, []);
 }

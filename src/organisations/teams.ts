@@ -7,8 +7,8 @@ import { teamType } from './groups/types.ts';
 import { limits } from '../platform/config/limits.ts';
 
 /**
- * A team is a group with staff: the team's learners are the group's members. The API shows such groups, but can't change
- * them.
+ * Finds or creates a team: a group with staff, whose members are the team's learners. The API shows teams, but can't
+ * change them.
  * @returns the group's ID
  */
 export async function ensureTeam(work: UnitOfWork, organisationId: number, team: TeamInput): Promise<string> {
@@ -21,7 +21,7 @@ const countTeams = statement('team.count')`
   select count(*)::int4 as count from learner_group where organisation_id = $1 and type = 'team' and active`;
 
 /**
- * @returns the group's ID; null if a team has this reference already
+ * @returns the group's ID; null if another team has this reference
  * @throws ApiError group_limit_exceeded
  */
 export async function createTeam(work: UnitOfWork, organisationId: number, team: TeamInput): Promise<string | null> {
@@ -44,12 +44,12 @@ const ofStaff = statement('team.of_staff')`
     join learner_group g on g.organisation_id = s.organisation_id and g.group_id = s.group_id and g.active
    where s.organisation_id = $1 and s.user_id = $2`;
 
-/** @returns the people who were not in the team */
+/** @returns the people who were not in the team before */
 export function addTeamStaff(work: UnitOfWork, organisationId: number, groupId: string, userIds: string[]) {
   return work.tx.query<{ user_id: string }>(addStaff, [organisationId, groupId, userIds]);
 }
 
-/** @returns the people who were in the team */
+/** @returns the people who were in the team before */
 export function removeTeamStaff(work: UnitOfWork, organisationId: number, groupId: string, userIds: string[]) {
   return work.tx.query<{ user_id: string }>(removeStaff, [organisationId, groupId, userIds]);
 }
@@ -68,7 +68,7 @@ export async function listTeamStaff(tx: Tx, organisationId: number, groupId: str
   return (await tx.query<{ user_id: string }>(staff, [organisationId, groupId])).map((row) => row.user_id);
 }
 
-/** The size of each team's staff by group ID, without teams that have none. */
+/** Counts the staff of each team by group ID. Teams without staff are left out. */
 export async function countTeamStaff(
   tx: Tx,
   organisationId: number,
@@ -83,7 +83,7 @@ const handOver = statement('team.hand_over_staff')`
   select organisation_id, group_id, $3 from team_staff where organisation_id = $1 and user_id = $2
   on conflict do nothing`;
 
-/** A new account replaces an old one and keeps the teams. */
+/** Gives the teams of an old account to the new account that replaces it. */
 export async function handOverTeams(
   work: UnitOfWork,
   organisationId: number,

@@ -1,7 +1,7 @@
 import { monthsAfter } from '../platform/time/clock.ts';
 import { parseInstant } from '../feed/time.ts';
 
-/** Days such as `2027-01-31`, by the clocks of an organisation. */
+/** Converts days such as `2027-01-31` to instants and back, in the time zone of an organisation. */
 
 const dayMs = 24 * 3600_000;
 
@@ -12,9 +12,9 @@ function offsetMs(atMs: number, zone: string): number {
   return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** The midnight of the zone that has the date and time which UTC has at `utcMs`. */
+/** The instant of midnight in the zone. `utcMs`: midnight of the same day in UTC. */
 function midnight(utcMs: number, zone: string): Date {
-  // The first guess may be on the other side of a change of clocks, so its own offset is read.
+  // The clocks may change between the guess and midnight, so the offset is read again at the guess.
   const guessMs = utcMs - offsetMs(utcMs, zone);
   return new Date(utcMs - offsetMs(guessMs, zone));
 }
@@ -24,7 +24,7 @@ function midnightUtcMs(day: string): number | null {
   return us === null ? null : us / 1000;
 }
 
-/** @returns null for text that is no day */
+/** @returns the first instant of the day in the zone; null for text that is no day */
 export function startOfDay(day: string, zone: string): Date | null {
   const ms = midnightUtcMs(day);
   return ms === null ? null : midnight(ms, zone);
@@ -36,7 +36,7 @@ export function endOfDay(day: string, zone: string): Date | null {
   return ms === null ? null : midnight(ms + dayMs, zone);
 }
 
-/** The last millisecond of a day. A page that shows the day of this instant shows the day that a person chose. */
+/** The last millisecond of a day, so that a page in the same zone shows the day that a person chose. */
 export function lastInstantOf(day: string, zone: string): Date | null {
   const end = endOfDay(day, zone);
   return end === null ? null : new Date(end.getTime() - 1);
@@ -49,7 +49,7 @@ export function dayOf(at: Date, zone: string): string {
 
 const dayAt = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The same day of the month some calendar months later, or the last day of that month. */
+/** The same day of the month after some calendar months. If the later month is shorter, its last day. */
 export const dayMonthsAfter = (day: string, months: number): string =>
   dayAt(monthsAfter(midnightUtcMs(day)!, months).getTime());
 

@@ -17,7 +17,8 @@ const membersUpTo = (max: string, visibility: string) => `
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
 const maxInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
-// A page token with a hidden group starts at the first page, so that it does not reveal the order of names.
+// If the page token names a group that the person may not see, the first page is read. Otherwise, the token would
+// reveal the place of the group's name in the order.
 const page = statement('group.browse')`
   with place as materialized (
     select a.type, lower(a.name) as name, a.group_id from learner_group a
@@ -39,7 +40,7 @@ const named = statement('group.named')`
    where g.organisation_id = $1 and (g.active or g.group_id = any($2::uuid[])) and ${isVisibleGroup('g.group_id', '$3')}
    order by g.type, lower(g.name), g.group_id limit ${2 * limits.groupsPerOrganisation}`;
 
-/** Active groups and teams, and the `others`, for the filter of learners. */
+/** The groups that the filter of learners offers: active groups and teams, and the groups in `others`. */
 export function groupNames(
   tx: Tx,
   organisationId: number,
@@ -53,7 +54,7 @@ export function groupNames(
 export const membersCountedFor = (visibility: Visibility): number =>
   visibility === null ? limits.membersCounted : limits.membersCountedInSight;
 
-/** Sorted by type and name. @param after the last group ID of the previous page */
+/** Lists groups by type and name. @param after the last group ID of the previous page */
 export function browseGroups(
   tx: Tx,
   organisationId: number,
@@ -64,7 +65,7 @@ export function browseGroups(
   return tx.query<BrowsedGroup>(page, [organisationId, filter.type, filter.active, after, limit, visibility]);
 }
 
-/** @returns undefined if there is no group with a visible member */
+/** @returns undefined if there is no such group, or the person may not see it */
 export async function browseGroup(
   tx: Tx,
   organisationId: number,
@@ -95,7 +96,7 @@ const byName = members(
 const byId = members('group.members_by_id', 'm.learner_id', '$3::uuid is null or m.learner_id > $3');
 
 /**
- * Current members, sorted by name if there are few, otherwise by ID.
+ * Lists current members, sorted by name if there are few, otherwise by ID.
  * @param after the last learner ID of the previous page
  */
 export function browseMembers(
@@ -111,7 +112,7 @@ export function browseMembers(
 
 export const isSorted = (group: BrowsedGroup): boolean => group.members <= limits.membersSorted;
 
-/** A learner joined or left; `at` is in microseconds since 1970. */
+/** A learner joined or left the group. `at`: microseconds since 1970. */
 export type Passage = {
   learner_id: string;
   ref: string | null;
@@ -125,15 +126,15 @@ const side = (kind: 'joined' | 'left') => `
   (select m.learner_id, m.${kind}_position as at, '${kind}' as kind, m.${kind}_by as actor from membership m
     where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${isVisibleLearner('m.learner_id', '$5')}
     order by m.${kind}_position desc, m.learner_id limit $4::int8 + $6::int8)`;
-// All changes of one unit of work have one instant. A page starts at the last instant of the previous page, and skips the
-// rows of that instant that the previous page has shown.
+// All changes of a unit of work have the same time. A page therefore starts at the last time of the previous page, and
+// skips the rows that the previous page has shown.
 const history = statement('group.history')`
   select p.learner_id, l.ref, l.full_name, p.at, p.kind, p.actor
     from (${side('joined')} union all ${side('left')}) p
     join learner l on l.organisation_id = $1 and l.learner_id = p.learner_id
    order by p.at desc, p.kind, p.learner_id limit $4 offset $6`;
 
-/** Joins and departures, the latest first. */
+/** Lists joins and departures, the latest first. */
 export function browseHistory(
   tx: Tx,
   organisationId: number,
@@ -157,16 +158,16 @@ export async function memberIds(tx: Tx, organisationId: number, groupId: string,
 const seen = statement('group.seen')`
   select g.group_id from learner_group g where g.organisation_id = $1 and ${isVisibleGroup('g.group_id', '$2')}`;
 
-/** The IDs of groups with a visible member; null is all groups. */
+/** The IDs of the groups that a person may see; null means all groups. */
 export async function groupsSeen(tx: Tx, organisationId: number, visibility: Visibility): Promise<string[] | null> {
   if (visibility === null) return null;
   return (await tx.query<{ group_id: string }>(seen, [organisationId, visibility])).map((row) => row.group_id);
 }
 
-/** How many learners and results a change gives a new position. */
+/** The numbers of learners and results that a change gives new positions. */
 export type Impact = { learners: number; results: number };
 
-// The digest counts results by group set (src/feed/digest.ts), so this reads few rows.
+// The digest counts results by group set (src/feed/digest.ts), so this statement reads few rows.
 const ofMembers = statement('group.reach_of_members')`
   select (select count(*)::int4 from (
             select from membership where organisation_id = $1 and group_id = $2 and left_position is null limit ${limits.membersCountedOfOne + 1}) m) as learners,

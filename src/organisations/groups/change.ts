@@ -31,7 +31,7 @@ export async function changeGroup(
   await updateGroup(work.tx, organisationId, changed);
   feed.used(1);
   feed.groupsChanged();
-  // No record shows an archived group.
+  // Records show only active groups, so a group that stays archived changes no record.
   if (active || group.active) await stampMembers(work, feed, groupId);
   return changed;
 }

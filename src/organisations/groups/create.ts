@@ -6,14 +6,14 @@ import type { GroupInput } from './schema.ts';
 import { type GroupRow, countActiveGroups, findGroupsByKey, insertGroup } from './store.ts';
 import { teamType } from './types.ts';
 
-/** A group of a request, with its index there. */
+/** A group in a request. `at`: its index in the request. */
 export type AskedGroup = GroupInput & { at?: number };
 
 const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.ref}`;
 
 /**
- * Finds or creates groups by (type, ref). The feed's lock keeps the limit exact, and makes one group of two requests for
- * the same one.
+ * Finds or creates groups by type and reference. Under the feed's lock, concurrent requests can't exceed the limit or
+ * create a group twice.
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded
  */
 export async function ensureGroups(
@@ -48,7 +48,7 @@ export async function ensureGroups(
   return wanted.map((group) => ({ row: found.get(keyOf(group))!, created: created.has(keyOf(group)) }));
 }
 
-/** Returns an existing group unchanged. */
+/** Creates a group, or returns the existing group unchanged. */
 export async function createGroup(
   work: UnitOfWork,
   organisationId: number,

@@ -1,2 +1,2 @@
-/** The part of the store that other nouns may use. */
+/** The functions of the store that code outside this folder may use. */
 export { findGroups, findGroupsByKey, knownGroups } from './store.ts';

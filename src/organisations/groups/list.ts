@@ -28,7 +28,7 @@ const types = statement('group.types')`
    where organisation_id = $1 and ($2::uuid[] is null or group_id = any($2)) group by type order by type`;
 
 /**
- * The first groups whose reference or name contains a text, archived groups last. `found` counts all of them.
+ * Finds the first groups whose reference or name contains a text, archived groups last. `found`: how many groups match.
  * @param options `not`: IDs of groups to leave out
  */
 export function searchGroups(

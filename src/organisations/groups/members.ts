@@ -20,7 +20,8 @@ const join = statement('membership.join')`
   ${entering}
   on conflict (organisation_id, learner_id, group_id) where left_position is null do nothing
   returning group_id, learner_id`;
-// New learners are in no group yet. `on conflict` would look each one up and write twice to the WAL.
+// New learners are in no group yet, so conflicts can't occur. `on conflict` would look each row up and write twice to
+// the WAL.
 const joinNew = statement('membership.join_new')`${entering}`;
 const leave = statement('membership.leave')`
   update membership set left_position = $4, left_by = $5
@@ -37,7 +38,7 @@ const groupsOf = statement('membership.groups_of')`
 
 /**
  * After a merge, adds the learner `to` to all groups of `from`, teams and archived groups included, so that no result
- * leaves a group. Updates group sets, but no positions.
+ * leaves a group. Updates group sets, but not positions.
  * @returns the groups that the learner joined
  */
 export async function joinGroupsOf(
@@ -50,12 +51,13 @@ export async function joinGroupsOf(
     (await work.tx.query<{ group_id: string }>(groupsOf, [organisationId, learnerId])).map((row) => row.group_id);
   const pairs = (groupIds: string[]) => groupIds.map((group_id) => ({ group_id, learner_id: to }));
   const joined = await joinGroups(work, feed, pairs(await ids(from)), by);
-  // Results of groups that the learner `from` had left are in scope again where `to` is a member.
+  // Results may have left a group with the learner `from`. They are in scope again if `to` is a member, so their scope
+  // exits are deleted.
   await forgetExits(work.tx, organisationId, pairs(await ids(to)));
   return joined.map((pair) => pair.group_id);
 }
 
-/** Ends all memberships of learners without a live result, teams included. Updates group sets, but no positions. */
+/** Ends all memberships, teams included, of learners who have no live result. Updates group sets, but not positions. */
 export async function leaveEveryGroup(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);
   if (left.length > 0)
@@ -70,15 +72,15 @@ const entry = (feed: Feed, pairs: Pair[], by: string | null): unknown[] => [
   by,
 ];
 
-/** Only writes the rows; group sets and positions are up to the caller. @returns the new pairs */
+/** Writes only the membership rows; the caller updates group sets and positions. @returns the new pairs */
 function enter(work: UnitOfWork, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   return work.tx.query<Pair>(join, entry(feed, pairs, by));
 }
 
 /**
- * Adds learners to groups. Updates group sets, but no positions.
+ * Adds learners to groups. Updates group sets, but not positions.
  * @param by the actor in the group's history
- * @param made learners that this unit of work has created; none of their pairs may repeat
+ * @param made learners that this unit of work has created; their pairs must not repeat
  * @returns the new pairs
  */
 export async function joinGroups(
@@ -104,7 +106,7 @@ const left = statement('membership.left')`
    where exists (select from membership m where m.organisation_id = $1 and m.group_id = p.group_id
                     and m.left_position is not null and m.learner_id in (${idsOf('p.learner_id')}))`;
 
-/** The pairs whose learner, or a learner that was merged into it, has left the group. */
+/** Returns the pairs whose group was left by the learner, or by a learner who was merged into that learner. */
 export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   return tx.query<Pair>(left, [
@@ -114,7 +116,10 @@ export async function pairsThatLeft(tx: Tx, organisationId: number, pairs: Pair[
   ]);
 }
 
-/** Only the team's pages and commands set `managingTeams`. `by` is the actor in the group's history. */
+/**
+ * `managingTeams`: the group may be a team; only pages and commands for teams set this. `by`: the actor in the group's
+ * history.
+ */
 type Options = { managingTeams?: boolean; by?: string | null };
 
 /** Takes the feed's lock, and checks that the group may be changed. */
@@ -158,18 +163,20 @@ export async function addMembers(...args: ByRefs) {
   };
 }
 
-/** Memberships end but their rows stay, because scope exits are read from them. */
+/** Ends memberships but keeps their rows, because scope exits are read from these rows. */
 export async function removeMembers(...args: ByRefs) {
   const { changed, others } = await changeByRefs('leaves', ...args);
   return { removed: changed, not_members: others };
 }
 
-/** The groups that learners join and leave. If both are set, only members of the one to leave join the other. */
+/**
+ * The group that learners join, and the group that they leave. If both are set, only members of `leaves` join `joins`.
+ */
 export type Moving = { joins: string | null; leaves: string | null };
 
 /**
- * Moves learners by ID, because some have no reference. Skips erased learners. The ID of a merged
- * learner moves the learner that remains.
+ * Moves learners by ID, because some learners have no reference. Skips erased learners. The ID of a merged learner
+ * moves the learner that remains.
  * @returns how many learners changed
  * @throws ApiError not_found, team_group_managed
  */
@@ -187,7 +194,10 @@ export async function moveMembers(
   return (await change(work, feed, learners, moving, options)).size;
 }
 
-/** One change of memberships, one cascade, and one event for each learner. @returns the IDs of learners that changed */
+/**
+ * Changes memberships, gives the learners and their results new positions, and writes one event for each learner.
+ * @returns the IDs of learners that changed
+ */
 async function change(
   work: UnitOfWork,
   feed: Feed,
@@ -210,7 +220,7 @@ async function change(
   if (moved.length === 0) return new Set();
   const changed = new Set(moved);
   const removed = leaves === null ? [] : [leaves];
-  // The statements travel together: the database starts with the rows while this process builds the events.
+  // The statements are sent together, so that the database starts with the rows while this process builds the events.
   await Promise.all([
     forgetExits(work.tx, organisationId, [joins, leaves].filter((one) => one !== null).flatMap(pairsWith)),
     stampRegrouped(work, feed, moved, leaves),

@@ -6,20 +6,22 @@ import { findReached } from './store.ts';
 /** Learner references that a person pastes or a file contains: one on each line, or a column of a sheet. */
 
 export type PastedRefs = {
-  /** Without repetitions, in their order. */
+  /** The references without repetitions, in the order of the text. */
   refs: string[];
   /** The first row of each reference, counted from 1. */
   rowOf: Map<string, number>;
-  /** Rows without a valid reference. Their text may be a person's name, so sentences do not repeat it. */
+  /**
+   * Rows without a valid reference. A row may contain a person's name, so `sentence` does not repeat the row's text.
+   */
   faults: { row: number; sentence: string }[];
   repeated: number;
 };
 
-/** Heads of the column, in lower case and without separators. */
+/** Names of the column with references, in lower case and without separators. */
 const heads = /^(learner|student|pupil)?(ref|refs|reference|references|learnref|learnrefnumber|learnerid|id)$/;
 const isHead = (cell: string) => heads.test(cell.toLowerCase().replace(/[\s_.-]/g, ''));
 
-/** No reference contains a delimiter. */
+/** References contain no delimiter, so the first tab or semicolon in the text separates columns. */
 function delimiterOf(text: string): Delimiter {
   return ([...'\t;'] as Delimiter[]).find((one) => text.includes(one)) ?? ',';
 }

@@ -4,19 +4,21 @@ import { type JobRow, type Stepped, added, jobsOf } from '../../feed/jobs/jobs.t
 import { limits } from '../../platform/config/limits.ts';
 import { type Moving, moveMembers } from './members.ts';
 
-/** `reached` learners were processed; `changed` of them changed. */
+/** `reached`: how many learners were processed. `changed`: how many of these joined or left a group. */
 type Progress = { total: number; reached: number; changed: number };
 export type MembershipRun = JobRow & Moving & Progress;
 
-/** Changes of many memberships. The request makes the first slice, a background job makes the others. */
+/**
+ * Changes many memberships in slices. The request processes the first slice, and a background job processes the others.
+ */
 export const membershipRuns = jobsOf<Moving, Progress>({
   kind: 'membership_run',
-  // The first slice has checked the person's rights.
+  // The first slice has checked whether the person may change teams, so later slices do not check again.
   step: (work, run) => moveSlice(work, run, true),
 });
 
 /**
- * Orders a change and makes its first slice. An ID that repeats is one order.
+ * Orders a change and processes its first slice. If `runId` repeats, the first order counts.
  * @throws ApiError not_found, team_group_managed
  */
 export async function orderMoves(

@@ -40,7 +40,9 @@ export const GroupDetail = Type.Object(
   { $id: 'GroupDetail' },
 );
 
-/** A group of a request. Schemas accept the type `team`, because its refusal has its own error code. */
+/**
+ * A group in a request. The schema accepts the type `team`, because teams are refused later with their own error code.
+ */
 export const GroupInput = Type.Object(
   {
     ref: line(limits.groupRefChars),

@@ -54,7 +54,7 @@ export function findGroupsByKey(
   return tx.query<GroupRow>(byKeys, [organisationId, keys.map((key) => key.type), keys.map((key) => key.ref)]);
 }
 
-/** Counts active groups towards the limit; teams do not count. */
+/** Counts the groups to which the limit applies: active groups that are not teams. */
 export async function countActiveGroups(tx: Tx, organisationId: number): Promise<number> {
   return (await tx.query<{ count: number }>(countActive, [organisationId]))[0]!.count;
 }
@@ -71,21 +71,21 @@ export async function countMembers(tx: Tx, organisationId: number, groupId: stri
   return (await tx.query<{ count: number }>(memberCount, [organisationId, groupId]))[0]!.count;
 }
 
-/** The IDs that are groups of the organisation. */
+/** Finds out which of the IDs are groups of the organisation. */
 export async function knownGroups(tx: Tx, organisationId: number, groupIds: string[]): Promise<Set<string>> {
   return new Set((await findGroups(tx, organisationId, groupIds)).map((row) => row.group_id));
 }
 
-/** A learner that a reference of a request has found, with the current reference. */
+/** A learner that a reference in a request has found. `ref`: the learner's current reference. */
 export type Reached = { learner_id: string; ref: string };
 
-/** Learners by the references that find them. Two references may find one learner. */
+/** Finds learners by current or previous references. Two references may find the same learner. */
 export async function findReached(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, Reached>> {
   const rows = await tx.query<Reached & { asked: string }>(learnersByRefs, [organisationId, refs]);
   return new Map(rows.map(({ asked, learner_id, ref }) => [asked, { learner_id, ref }]));
 }
 
-/** Learners by ID without tombstones. A merged learner's ID finds the remaining learner. */
+/** Finds learners by ID and skips erased learners. The ID of a merged learner finds the learner that remains. */
 export function findLivingLearners(
   tx: Tx,
   organisationId: number,

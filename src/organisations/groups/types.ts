@@ -1,4 +1,7 @@
-/** Group types that clients may create (the specification, POST /learners); an open enum for readers. */
+/**
+ * Group types that clients may create (the specification, POST /learners). Clients that read groups must accept further
+ * types.
+ */
 export const clientGroupTypes = [
   'cohort',
   'course',

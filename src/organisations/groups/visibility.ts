@@ -2,14 +2,14 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * The groups whose current members a person may see; null is every learner. Every statement that reads learners for a
- * person takes it as a parameter.
+ * The groups whose current members a person may see; null means every learner. Every statement that reads learners for
+ * a person takes a Visibility as a parameter.
  */
 export type Visibility = readonly string[] | null;
 
 /**
- * A condition for the `where` of a statement whose $1 is the organisation. It suits statements that find few rows. A list
- * of all learners starts with the members instead.
+ * SQL condition for statements that find few learners; $1 is the organisation. A list of all learners starts with the
+ * members instead.
  * @param learnerId an expression, such as `l.learner_id`
  * @param visibility a parameter that holds a Visibility, such as `$4`
  */
@@ -20,8 +20,8 @@ export const isVisibleLearner = (learnerId: string, visibility: string): string 
         and seen.left_position is null))`;
 
 /**
- * A condition for a scan of many learners of whom few are members: it reads the members once. "is true" keeps the planner
- * from rewriting it as a join.
+ * SQL condition for a scan of many learners of whom few are members: the statement reads the members once. `is true`
+ * keeps the planner from rewriting the condition as a join.
  * @param groupIds an expression of an array of groups
  */
 export const amongMembers = (learnerId: string, groupIds: string): string =>
@@ -29,12 +29,12 @@ export const amongMembers = (learnerId: string, groupIds: string): string =>
      select m.learner_id from membership m
       where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
 
-/** Members of a group that are checked before a search among all of them. */
+/** How many members of a group are checked before all members are searched. */
 const checkedFirst = 20;
 
 /**
- * A group is visible if it is one of the person's own or has a visible member. Group sets quickly show which groups can
- * have one. A group set may have lost its last learner, so a member is searched too, mostly found among the first.
+ * A person sees their own groups and each group with a visible member. Group sets quickly exclude most other groups. A
+ * group set may have lost its last learner, so the statement also looks for a member, usually found among the first.
  */
 export const isVisibleGroup = (groupId: string, visibility: string) => {
   const ofGroup = `m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null`;
@@ -56,7 +56,10 @@ const fewMembers = statement('group.few_members')`
   select count(*) <= $3 as few from (
     select from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3 + 1) m`;
 
-/** Whether a list should start with the members of the groups, because a scan of all learners would meet few of them. */
+/**
+ * Whether a list should start with the members of the groups. If there are few members, a scan of all learners would
+ * find few of them.
+ */
 export async function haveFewMembers(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<boolean> {
   const [row] = await tx.query<{ few: boolean }>(fewMembers, [organisationId, groupIds, limits.membersSorted]);
   return row!.few;

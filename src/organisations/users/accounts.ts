@@ -2,7 +2,7 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { writeOfChange } from './email-templates.ts';
 
-/** What signing in needs to know of an account. */
+/** The part of an account that sign-in needs. */
 export type Account = {
   user_id: string;
   email: string;
@@ -24,19 +24,22 @@ const setPassword = statement('user.set_password')`
 const removeIfNowhere = statement('user.remove_if_nowhere')`
   delete from user_account u where user_id = $1 and not exists (select from user_membership m where m.user_id = u.user_id)`;
 
-/** The form in which email addresses are stored and searched. */
+/** The form in which the service stores and finds email addresses. */
 export const plainEmail = (email: string): string => email.trim().toLowerCase();
 
 export function findAccounts(tx: Tx, email: string): Promise<Account[]> {
   return tx.query<Account>(byEmail, [plainEmail(email)]);
 }
 
-/** The first password hash of an address's accounts. The other hashes share its salt. Single sign-on has none. */
+/**
+ * The first password hash among the accounts of an address; the other hashes have the same salt. Null if all accounts
+ * use single sign-on.
+ */
 export function saltOf(accounts: readonly Account[]): string | null {
   return accounts.find((one) => one.password !== null)?.password ?? null;
 }
 
-/** No other transaction can use a code of the account until this one ends. */
+/** Locks an account, so that no other transaction can use the same code before this transaction ends. */
 export async function lockAccount(work: UnitOfWork, userId: string): Promise<Account | undefined> {
   return (await work.tx.query<Account>(lock, [userId]))[0];
 }
@@ -55,7 +58,7 @@ export async function changePassword(work: UnitOfWork, userId: string, password:
   if (account !== undefined) await writeOfChange(work, account, 'password');
 }
 
-/** Deletes an account without an organisation. Its sessions must have ended before. */
+/** Deletes an account that belongs to no organisation any more. The caller has ended the account's sessions. */
 export async function removeAccountIfNowhere(work: UnitOfWork, userId: string): Promise<void> {
   await work.tx.query(removeIfNowhere, [userId]);
 }

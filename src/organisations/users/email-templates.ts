@@ -4,7 +4,7 @@ import { type Letter, nameInLetter } from '../../platform/mail/template.ts';
 import { postLetter } from '../../platform/mail/outbox.ts';
 import { type Role, roleNames } from './roles.ts';
 
-// Each address receives one email, even if it belongs to two accounts or is the organisation's mailbox too.
+// Each address receives one email, even if it belongs to two accounts, or to an account and the organisation's mailbox.
 const addressees = statement('user.addressees')`
   select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id, o.time_zone
     from organisation o cross join lateral (
@@ -18,10 +18,10 @@ const addressees = statement('user.addressees')`
 type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string; time_zone: string };
 
 /**
- * Sends an email to the members with these roles if there is a mail server. With admins, the organisation's mailbox for
- * notices receives it too.
- * @param cause the kind and IDs of the notice, so that it is sent once
- * @param letterOf the email, from the organisation's name, the path of its pages and its time zone
+ * Sends an email to the members with these roles, if a mail server is set. If `to` contains admins, the organisation's
+ * mailbox for notices also receives the email.
+ * @param cause the kind and IDs of the notice, so that the email is sent only once
+ * @param letterOf makes the email from the organisation's name, the path of its pages and its time zone
  */
 export async function writeToMembers(
   work: UnitOfWork,
@@ -38,7 +38,7 @@ export async function writeToMembers(
   }
 }
 
-/** Changes of how a person signs in. */
+/** The changes to a person's sign-in that cause an email. */
 const changes = {
   password: {
     subject: 'Your password was changed',
@@ -62,7 +62,7 @@ const changes = {
   },
 } as const;
 
-/** Notifies a person of a change that an attacker may have made. */
+/** Notifies a person of a change to the sign-in, because an attacker may have made the change. */
 export async function writeOfChange(
   work: UnitOfWork,
   account: { email: string },

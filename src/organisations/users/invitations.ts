@@ -58,14 +58,14 @@ const givableBy = (giver: Role | null): Role[] => roles.filter((role) => giver !
 const causeOf = (invitationId: string) => `invitation ${invitationId}`;
 
 /**
- * `member`: the address belongs to a member with another role. `outranked`: the address has an open invitation to a role
- * that this person may not give.
+ * `member`: the address belongs to a member who can't be invited again. `outranked`: the address has an open invitation
+ * to a role that the inviting person may not give.
  */
 export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full';
 
 /**
- * Creates an invitation, a link that works once. An open invitation for the address ends. A member who has lost a password
- * or a second factor can be invited again: the new account replaces the old one, in the same role.
+ * Creates an invitation, a link that works once, and ends an open invitation for the address. `again`: if a member has
+ * lost a password or second factor, a new account in the same role replaces the old account.
  * @param input `mailFrom`: the organisation's name, if the link is sent by email too
  */
 export async function inviteUser(
@@ -87,7 +87,7 @@ export async function inviteUser(
   const now = new Date(work.nowMs);
   const higher = await work.tx.query(outranking, [organisationId, email, now, givableBy(by.role)]);
   if (higher.length > 0) return 'outranked';
-  // An account that replaces another one does not count.
+  // An account that replaces another account adds no person, so the limit does not apply.
   if (members.length === 0) {
     const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId, email]);
     if (count >= limits.usersPerOrganisation) return 'full';
@@ -135,8 +135,8 @@ async function cancelLetters(work: UnitOfWork, dropped: Dropped[]): Promise<void
 }
 
 /**
- * After a change of a person's role, ends open invitations of that person, and those to roles that the person may no
- * longer give.
+ * Ends the open invitations for a person whose role has changed. Also ends the person's invitations to roles that the
+ * person may no longer give.
  * @param now the new role; null: the person was removed
  */
 export async function dropInvitationsOf(
@@ -149,13 +149,13 @@ export async function dropInvitationsOf(
   await cancelLetters(work, await work.tx.query<Dropped>(dropBy, [organisationId, userId, givableBy(now)]));
 }
 
-/** The account that accepts: an existing account, or a new one. */
+/** The account that accepts an invitation: an existing account, or a new one. */
 export type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
 
 /**
- * Uses an invitation up.
- * @returns the new member, and the accounts that this one replaces. Null: the invitation was used or withdrawn, has
- * expired, is for another address, or the member's role has changed.
+ * Accepts an invitation, which then can't be used again.
+ * @returns the new member, and the accounts that the new member replaces. Null: the invitation was used or withdrawn,
+ * has expired or is for another address, or an account to replace has another role than the invitation.
  */
 export async function acceptInvitation(
   work: UnitOfWork,

@@ -13,7 +13,7 @@ export type Member = {
   role: Role;
   created_at: Date;
   has_second_factor: boolean;
-  /** The last visit to a page of this organisation or its sandbox. */
+  /** When the person last opened a page of this organisation or its sandbox. */
   last_used_at: Date | null;
 };
 
@@ -25,7 +25,7 @@ const list = statement('member.list')`
 const byId = statement('member.by_id')`
   select ${columns} from user_membership m join user_account u using (user_id)
    where m.organisation_id = $1 and m.user_id = $2`;
-// Locks all members in one order, so that no other transaction removes the last but one owner meanwhile.
+// Locks all members in the order of their IDs, so that two transactions can't each remove one of the last two owners.
 const lockAll = statement('member.lock_all')`
   select user_id, role from user_membership where organisation_id = $1 order by user_id for update`;
 const insert = statement('member.insert')`
@@ -57,7 +57,10 @@ export async function addMember(work: UnitOfWork, organisationId: number, userId
   await work.tx.query(insert, [organisationId, userId, role, new Date(work.nowMs)]);
 }
 
-/** `refused`: the role of the person who asks is too low. `last_owner`: an organisation keeps an owner. */
+/**
+ * `refused`: the role of the person who asks is too low. `last_owner`: the member is the only owner, and an
+ * organisation must keep an owner.
+ */
 export type MemberChange = 'done' | 'unknown' | 'refused' | 'last_owner';
 
 async function membersOf(work: UnitOfWork, organisationId: number) {
@@ -65,7 +68,7 @@ async function membersOf(work: UnitOfWork, organisationId: number) {
 }
 
 /**
- * Changes a role or removes the member. The person's sessions end.
+ * Changes a member's role or removes the member, and ends the person's sessions.
  * @param to null: the member is removed
  * @param by the role of the person who asks
  */
@@ -78,7 +81,7 @@ export async function changeMember(
   const members = await membersOf(work, organisationId);
   const role = members.find((one) => one.user_id === userId)?.role;
   if (role === undefined) return 'unknown';
-  // The role may have changed since the page was read, so it is checked under the lock.
+  // The role may have changed since the person opened the page, so it is checked under the lock.
   if (!mayGive(by, role) || (to !== null && !mayGive(by, to))) return 'refused';
   if (role === to) return 'done';
   const isOtherOwner = (one: { user_id: string; role: Role }) => one.role === 'owner' && one.user_id !== userId;
@@ -92,12 +95,15 @@ export async function changeMember(
   return 'done';
 }
 
-/** @returns whether the person is a member; a removal waits until this transaction ends */
+/**
+ * Holds a membership: until this transaction ends, nobody can remove the member.
+ * @returns whether the person is a member
+ */
 export async function holdMembership(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {
   return (await work.tx.query(hold, [organisationId, userId])).length > 0;
 }
 
-/** The caller makes sure that the organisation keeps an owner. */
+/** Removes a member. The caller makes sure that the organisation keeps an owner. */
 export async function leave(work: UnitOfWork, organisationId: number, userId: string): Promise<void> {
   await endSessions(work, userId);
   await disconnectIdentity(work, organisationId, userId);
@@ -109,12 +115,15 @@ const roleHere = statement('member.role_here')`
   select m.role from organisation o join user_membership m on m.organisation_id in (o.organisation_id, o.sandbox_of)
    where o.organisation_id = $1 and m.user_id::text = $2`;
 
-/** The person's role in the organisation, or in the one that a sandbox belongs to, suspended or not. */
+/**
+ * The person's role in the organisation. For a sandbox, this is the role in the sandbox's organisation. Suspended
+ * organisations are included.
+ */
 export async function roleOf(tx: Tx, organisationId: number, userId: string): Promise<Role | null> {
   return (await tx.query<{ role: Role }>(roleHere, [organisationId, userId]))[0]?.role ?? null;
 }
 
-/** For the deletion of an organisation. */
+/** Removes all members when an organisation is deleted. */
 export async function removeEverybody(work: UnitOfWork, organisationId: number): Promise<void> {
   for (const { user_id } of await membersOf(work, organisationId)) await leave(work, organisationId, user_id);
 }

@@ -15,7 +15,10 @@ const saltBytes = 16;
 
 type Parameters = typeof current & { salt: Buffer };
 
-/** PHC format, so that old hashes keep their own parameters. */
+/**
+ * Writes a hash in the PHC format, which contains the parameters, so that old hashes stay valid if the parameters
+ * change.
+ */
 function formatted({ memory, passes, parallelism, salt }: Parameters, hash: Buffer): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${salt.toString('base64url')}$${hash.toString('base64url')}`;
 }
@@ -37,7 +40,7 @@ function parsed(stored: string): { parameters: Parameters; hash: Buffer } {
 
 export class PasswordsBusy extends Error {}
 
-/** libuv has 4 threads, which files and DNS need too. */
+/** Two passwords are hashed at the same time, because libuv has 4 threads, which files and DNS also need. */
 const maxAtOnce = 2;
 const maxWaiting = 100;
 let underWay = 0;
@@ -56,7 +59,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Keyboards compose letters in different ways, so passwords are normalised. */
+/** Keyboards compose letters in different ways, so passwords are normalised before hashing. */
 const message = (password: string): Buffer => Buffer.from(normalised(password, 'NFKC'));
 
 function hashed(password: string, { memory, passes, parallelism, salt }: Parameters): Promise<Buffer> {
@@ -65,7 +68,7 @@ function hashed(password: string, { memory, passes, parallelism, salt }: Paramet
   );
 }
 
-/** @param like a hash to share the salt of, so that one computation checks a password against both */
+/** @param like a hash whose salt the new hash also uses, so that one computation checks a password against both */
 export async function hashPassword(password: string, random: Random, like?: string | null): Promise<string> {
   const shared = like === undefined || like === null ? null : parsed(like).parameters;
   const parameters =
@@ -78,8 +81,8 @@ export async function hashPassword(password: string, random: Random, like?: stri
 const nobody: Parameters = { ...current, salt: Buffer.alloc(saltBytes) };
 
 /**
- * For each hash, whether the password matches. No hash and several hashes with one salt take as long as one hash, so that
- * the time does not reveal how many accounts an address has.
+ * Tests a password against each hash. Hashes with one salt need one computation, and an empty list also costs one, so
+ * that the time does not reveal how many accounts an address has.
  */
 export async function matching(password: string, stored: readonly (string | null)[]): Promise<boolean[]> {
   const hashes = stored.map((one) => (one === null ? null : parsed(one)));
@@ -109,11 +112,11 @@ function isCommon(text: string): boolean {
 
 const rows = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm'];
 
-/** Neighbours on a keyboard or in the alphabet, in either direction. */
+/** Whether the characters follow each other on a keyboard or in the alphabet, forwards or backwards. */
 const isRun = (text: string): boolean =>
   [text, [...text].reverse().join('')].some((one) => rows.some((row) => row.repeat(10).includes(one)));
 
-/** The shortest text that makes this one if repeated. */
+/** The shortest text that gives `text` if it is repeated, such as `ab` for `ababab`. */
 function unit(text: string): string {
   for (let length = 1; length <= text.length / 2; length++)
     if (text.length % length === 0 && text.slice(0, length).repeat(text.length / length) === text)
@@ -122,14 +125,14 @@ function unit(text: string): string {
 }
 
 /**
- * Checks the length of a new password, and refuses common passwords, with or without digits and signs around them. There
- * are no rules of composition.
+ * Checks the length of a new password, and refuses common passwords, even with digits and signs around them. Passwords
+ * need no mixture of letters, digits and signs.
  * @param personal text that an attacker knows: the email address, names
  * @returns the fault as the end of a sentence, or null
  */
 export function passwordFault(password: string, personal: readonly string[]): string | null {
   const tooLong = `must have at most ${limits.passwordMostChars} characters`;
-  // A character of a keyboard has at most 4 code units before it is composed.
+  // Before normalisation, a character of a keyboard has at most 4 code units, so a longer text is certainly too long.
   if (password.length > 4 * limits.passwordMostChars) return tooLong;
   const text = normalised(password, 'NFKC');
   const chars = [...text].length;

@@ -42,10 +42,10 @@ export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }
 
-/** Access to keys or members needs more than a password. */
+/** Roles with access to keys or members need a second factor. */
 export const needsSecondFactor = (role: Role): boolean => integrators.includes(role);
 
-/** Only owners make and remove owners. */
+/** Only owners may make a person an owner, or change the role of an owner. */
 export function mayGive(giver: Role, role: Role): boolean {
   return giver === 'owner' || (giver === 'admin' && role !== 'owner');
 }

@@ -15,7 +15,9 @@ const setRecoveryCodes = statement('user.set_recovery_codes')`
 
 const contextOf = (userId: string) => `totp ${userId}`;
 
-/** A new secret. The session stores it encrypted until a first code proves that the app has it. */
+/**
+ * Makes a new secret. The session stores the secret encrypted until a first code proves that the app has the secret.
+ */
 export function proposeSecondFactor(work: UnitOfWork, userId: string): { secret: string; encrypted: string } {
   const secret = makeTotpSecret(work.random);
   return { secret, encrypted: work.keyring.encrypt(secret, contextOf(userId)) };
@@ -26,7 +28,7 @@ export function pendingSecret(keyring: Keyring, userId: string, encrypted: strin
 }
 
 /**
- * Stores a proposed secret that the first code proves, and new recovery codes.
+ * Stores the proposed secret and new recovery codes, if the first code of the app is right.
  * @returns the recovery codes, which are shown only once; null if the code is wrong
  */
 export async function setSecondFactor(
@@ -47,14 +49,15 @@ export async function setSecondFactor(
   return codes;
 }
 
-/** Whether the text is a code of the app or a recovery code of the person. Each works once. */
+/** Whether the text is a current code of the person's app or a recovery code. Each code works once. */
 export async function useSecondFactor(work: UnitOfWork, userId: string, code: string): Promise<boolean> {
   const account = await lockAccount(work, userId);
   if (account === undefined || account.totp_secret === null) return false;
   const secret = work.keyring.decrypt(account.totp_secret, contextOf(userId));
   const step = totpStep(secret, code.replace(/\s/g, ''), work.nowMs, account.totp_step);
   if (step !== null) {
-    // After a change of ARS_SECRET, encrypt again so that the operator can remove the old one.
+    // After a change of ARS_SECRET, the TOTP secret is encrypted again, so that the operator can remove the old
+    // ARS_SECRET.
     const encrypted = work.keyring.isCurrent(account.totp_secret)
       ? account.totp_secret
       : work.keyring.encrypt(secret, contextOf(userId));
@@ -74,7 +77,7 @@ export async function useSecondFactor(work: UnitOfWork, userId: string, code: st
   return true;
 }
 
-/** For the owner of the sandbox, who reads codes from the command line. */
+/** Sets the second factor of the sandbox's owner, who reads codes from the command line. */
 export async function giveSecondFactor(work: UnitOfWork, userId: string, secret: string): Promise<void> {
   await work.tx.query(setFactor, [userId, work.keyring.encrypt(secret, contextOf(userId)), 0, []]);
 }

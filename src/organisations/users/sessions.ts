@@ -4,22 +4,22 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Role } from './roles.ts';
 
-/** An organisation of a person. */
+/** The membership of a person in an organisation. */
 export type Membership = {
   organisation_id: number;
   public_id: string;
   name: string;
   time_zone: string;
-  /** Made-up data and test keys. */
+  /** The organisation has made-up data and test keys. */
   is_test: boolean;
-  /** The sandbox of an organisation has the members of that organisation. */
+  /** The organisation is the sandbox of another organisation, and has the other organisation's members. */
   is_sandbox: boolean;
   role: Role;
 };
 
-/** A membership as a session has it. */
+/** A membership with details that sessions need. */
 export type SeenMembership = Membership & {
-  /** The organisation of the membership; for a sandbox, the organisation that it belongs to. */
+  /** The organisation that has the person as a member; for a sandbox, the organisation that the sandbox belongs to. */
   home_id: number;
   last_used_ms: number | null;
 };
@@ -38,12 +38,15 @@ export type Session = {
   full_name: string;
   has_password: boolean;
   has_second_factor: boolean;
-  /** A session of single sign-on opens only the organisation of that identity provider. */
+  /** The only organisation that the session opens, if the person used its single sign-on. */
   sso_organisation_id: number | null;
   memberships: SeenMembership[];
 };
 
-/** SQL: memberships in organisations, and in their sandboxes for roles with access to keys. Skips suspended ones. */
+/**
+ * SQL: memberships in organisations, and in their sandboxes for roles with access to keys. Suspended organisations are
+ * left out.
+ */
 export const belonging = `
   select m.organisation_id, m.user_id, m.role, m.organisation_id as home_id, m.last_used_at from user_membership m join organisation o using (organisation_id)
    where o.suspended_at is null
@@ -52,7 +55,7 @@ export const belonging = `
     join organisation p on p.organisation_id = m.organisation_id
    where m.role in ('owner', 'admin', 'developer') and o.suspended_at is null and p.suspended_at is null`;
 
-/** $2 and $3 limit every session, $4 those that wait for a second factor. */
+/** $2 and $3 limit the age of every session; $4 limits the age of sessions that wait for a second factor. */
 const alive = `s.last_seen_at > $2 and s.created_at > $3 and (s.stage = 'full' or s.created_at > $4)`;
 const oldest = (nowMs: number) =>
   [limits.sessionIdleMs, limits.sessionMs, limits.sessionCodeMs].map((ms) => new Date(nowMs - ms));
@@ -73,7 +76,8 @@ const list = statement('session.list')`
 const insert = statement('session.insert')`
   insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client, sso_organisation_id)
   values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`;
-// Sessions that wait for a code are counted apart, so that a stolen password ends no full session.
+// Sessions that wait for a code are counted separately, so that a person with a stolen password can't end full
+// sessions.
 const endOldest = statement('session.end_oldest')`
   delete from user_session where session_id in
     (select session_id from user_session where user_id = $1 and stage = $3 order by created_at desc, session_id offset $2)`;
@@ -98,8 +102,8 @@ export async function findSession(tx: Tx, token: string, nowMs: number): Promise
 }
 
 /**
- * A sign-in here has just proved the person's identity. An identity provider may have proved it long ago; without the
- * time of that proof, nothing counts as proved.
+ * Opens a session. `provider.seenMs`: when the identity provider proved the person's identity; null counts as never.
+ * Without a provider, the sign-in has just proved the identity.
  * @returns the token, which only the cookie contains
  */
 export async function openSession(
@@ -122,7 +126,7 @@ export async function openSession(
 }
 
 /**
- * Replaces the token of a session.
+ * Replaces the token of a session, so that the old token no longer works.
  * @param options `proved`: the person has proved their identity again, by the second factor if there is one
  * @returns the new token; null if the session has ended meanwhile
  */
@@ -139,12 +143,12 @@ export async function renewSession(
   return token;
 }
 
-/** @returns whether the session still exists; ending it waits until this transaction ends */
+/** Holds a session: until this transaction ends, the session can't end. @returns whether the session still exists */
 export async function holdSession(work: UnitOfWork, sessionId: string): Promise<boolean> {
   return (await work.tx.query(hold, [sessionId])).length > 0;
 }
 
-/** Call this at most once a minute, so that most pages cost no write. */
+/** Records that the session is in use. Call this at most once a minute, so that most pages cost no write. */
 export async function touchSession(work: UnitOfWork, sessionId: string): Promise<void> {
   await work.tx.query(touch, [sessionId, new Date(work.nowMs)]);
 }
@@ -189,7 +193,7 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** The browser and system in our own words, because the header itself is never stored. */
+/** Names the browser and system in our own words, because the User-Agent header itself is never stored. */
 export function clientName(userAgent: string): string {
   const [browser, system] = [browsers, systems].map((table) => table.find(([pattern]) => pattern.test(userAgent))?.[1]);
   return `${browser ?? 'Another program'}${system === undefined ? '' : ` on ${system}`}`;

@@ -51,7 +51,8 @@ export async function findProvider(
 }
 
 /**
- * A change of the provider waits until this transaction ends, and then ends the session that it has opened.
+ * Holds the provider: a change of the provider waits until this transaction ends, and then ends the session that the
+ * transaction opens.
  * @returns whether the provider is still current
  */
 export async function holdProvider(
@@ -62,7 +63,7 @@ export async function holdProvider(
   return (await work.tx.query(hold, [organisationId, provider.issuer, provider.changed_at])).length > 0;
 }
 
-/** Ends the sessions that began at the previous provider. */
+/** Sets the provider, and ends the sessions that began at the previous provider. */
 export async function setProvider(work: UnitOfWork, organisationId: number, provider: Provider): Promise<void> {
   const { issuer, client_id, client_secret, tenant } = provider;
   const encrypted = work.keyring.encrypt(client_secret, contextOf(organisationId));

@@ -3,8 +3,8 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * Failures are counted by email address (`account`), by account (`code`), by IP address (`address`), and by IP address of
- * returns from identity providers (`return`). Only keyed hashes of addresses are stored.
+ * What failures are counted by: an email address (`account`), an account (`code`), or an IP address (`address`, or
+ * `return` when an identity provider sends the person back). Only keyed hashes are stored.
  */
 export type Subject = { kind: 'account' | 'address' | 'code' | 'return'; value: string };
 
@@ -15,8 +15,8 @@ const max: Record<Subject['kind'], number> = {
   return: limits.signInReturnsPerAddress,
 };
 
-// The order of subjects keeps two sign-ins from a deadlock. A window that a fast clock has started in the future starts now
-// and keeps its count.
+// Rows are locked in the order of subjects, so that two sign-ins can't deadlock. If a fast clock has set `since` in the
+// future, `since` becomes the present and the count stays.
 const count = statement('sign_in.count')`
   insert into sign_in_attempts as a (subject, failures, since)
   select subject, 1, $2 from unnest($1::bytea[]) as s(subject) order by subject
@@ -52,8 +52,8 @@ export async function countAttempt(work: UnitOfWork, subjects: readonly Subject[
 }
 
 /**
- * After a success, clears the failures of the account's code, and subtracts one from those of the addresses. If it cleared
- * those too, an attacker could sign in to an own account between guesses.
+ * After a success, clears the failures of the account's code, and subtracts 1 from the other counts. If all counts were
+ * cleared, an attacker could sign in to their own account between guesses.
  */
 export async function uncountAttempt(work: UnitOfWork, subjects: readonly Subject[]): Promise<void> {
   const [own, shared] = [true, false].map((isOwn) =>

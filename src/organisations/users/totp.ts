@@ -16,7 +16,7 @@ function bytesOf(text: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
 }
 
-/** 160 bits, as long as the hash (RFC 4226, 4). */
+/** A secret of 160 bits, as long as the hash (RFC 4226, 4). */
 export const makeTotpSecret = (random: Random): string => base32(random.bytes(20));
 
 function codeAt(secret: string, step: number): string {
@@ -30,8 +30,8 @@ function codeAt(secret: string, step: number): string {
 export const totpCode = (secret: string, nowMs: number): string => codeAt(secret, Math.floor(nowMs / stepMs));
 
 /**
- * The time step of a code: the current step, or a neighbour in case clocks differ.
- * @param after the last used step; codes up to this step are used up
+ * Finds the time step of a code: the current step, or a neighbour in case clocks differ.
+ * @param after the last used step; codes of this step and of earlier steps no longer work
  */
 export function totpStep(secret: string, code: string, nowMs: number, after: number): number | null {
   if (!/^\d{6}$/.test(code)) return null;
@@ -50,7 +50,7 @@ export function totpAddress(secret: string, account: string, issuer: string): st
 
 const recoveryCodes = 8;
 
-/** Codes have 80 random bits each, so SHA-256 protects them as well as a slow hash. */
+/** Makes codes with 80 random bits each, so SHA-256 protects them as well as a slow hash. */
 export function makeRecoveryCodes(random: Random): string[] {
   return Array.from({ length: recoveryCodes }, () =>
     base32(random.bytes(10))
