@@ -33,11 +33,11 @@ export type Question = {
   /** The most questions that the sitting can have. */
   max: number;
   model: RenderModel;
-  /** The answer as it was before a pause. */
+  /** The answer so far, which was stored when the pause began. */
   draft: Answer | null;
 };
 
-/** @returns null if no question is on the screen: the sitting is paused, at its check page, or over */
+/** @returns null if no question is on the screen, because the sitting is paused, at its check page or over */
 export async function currentQuestion(app: App, sitting: SittingRow): Promise<Question | null> {
   if (sitting.status !== 'open' || sitting.on_screen_since === null) return null;
   const [{ bank, pool }, row] = await Promise.all([
@@ -65,8 +65,8 @@ export async function currentQuestion(app: App, sitting: SittingRow): Promise<Qu
 type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' } | { kind: 'unreadable'; problem: Problem };
 
 /**
- * Takes the answer to the question at `position`. Of several requests for one position exactly one counts.
- * @param input.skip passes the question over, after a warning; it counts as wrong
+ * Takes the answer to the question at `position`. If several requests answer one position, only the first counts.
+ * @param input.skip true if the learner passes the question over after a warning; the question then counts as wrong
  */
 export function answerQuestion(
   app: App,
@@ -102,7 +102,10 @@ export function answerQuestion(
   return inSpan('sitting step', { 'ars.position': position }, () => withCurrent(app, key, late, take));
 }
 
-/** Ends the questions if the working time is over. The one on the screen doesn't count. @returns whether it was over */
+/**
+ * Ends the questions if the working time is over. The question on the screen doesn't count.
+ * @returns whether the time was over
+ */
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
@@ -125,7 +128,7 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
 
 /** Records that the learner has a question or the check page open, so that the sitting doesn't count as abandoned. */
 export async function markSeen(app: App, sitting: SittingRow): Promise<void> {
-  // A pause begins with the last touch, and its page says until when it may last.
+  // A pause begins at the last touch and its page shows when it ends, so another touch would move that time.
   if (sitting.on_screen_since === null && sitting.stop === null) return;
   if (app.clock.nowMs() - sitting.last_seen_at.getTime() > seenMs)
     await touchSitting(app.db, sitting, new Date(app.clock.nowMs()));
@@ -174,7 +177,7 @@ export async function countOutcomes(app: App, key: SittingKey) {
 export function resumePaused(app: App, key: SittingKey): Promise<void> {
   return withCurrent(app, key, undefined, async (work, sitting, history) => {
     if (sitting.on_screen_since !== null) return;
-    // Read after the lock, because a suspension that came first has added the pause until then.
+    // The feed is read after the lock, because a suspension that came first has already added the pause until then.
     const { suspended, resumed_at: resumedAt } = await readFeed(work.tx, key.organisation_id);
     // A pause of 0 ms counts as a pause.
     const ms = suspended ? 0 : pausedMs(sitting.last_seen_at, resumedAt, work.nowMs);
@@ -184,7 +187,10 @@ export function resumePaused(app: App, key: SittingKey): Promise<void> {
   });
 }
 
-/** Runs `inside` with the sitting's row locked, if a question waits for an answer; else returns `otherwise`. */
+/**
+ * Locks the sitting's row and runs `inside` if a question waits for an answer. Otherwise the function returns
+ * `otherwise`.
+ */
 function withCurrent<T>(
   app: App,
   key: SittingKey,
@@ -227,7 +233,7 @@ async function closeQuestion(
 ): Promise<void> {
   const current = history.at(-1)!;
   const delivery = await deliveryOf(banks, work.tx, sitting);
-  // An abandoned sitting ended when it was last touched, so it took no time after that.
+  // An abandoned sitting ended when it was last touched, so no working time is added after that.
   const workingMs = end === 'idle' ? 0 : stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
@@ -240,7 +246,10 @@ async function closeQuestion(
   );
 }
 
-/** An answer as it is stored: the question's own fields, without National Insurance numbers, even in a wrong answer. */
+/**
+ * Returns the answer to store: the question's own fields only. Texts with a National Insurance number become empty,
+ * even in a wrong answer.
+ */
 function draftText(current: HistoryRow, answer: Answer): string {
   const kept: Record<string, string | string[]> = {};
   const clean = (text: string) => {

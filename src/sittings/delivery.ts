@@ -8,13 +8,15 @@ import { type Individual, resumeSitting, type Stop } from './selection/selection
 import type { DeliverySettings } from './selection/settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 
-/** Fixed when a sitting begins. `seed` is the only source of chance for its selections. */
+/**
+ * Settings that stay fixed after a sitting begins. `seed` is the only source of chance for the sitting's selections.
+ */
 export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed: string };
 
 /** `idle`: the sitting was not touched for 48 hours. */
 export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
 
-/** The bank version of a sitting, ready for the next step. */
+/** Returns the sitting's bank version, and the pool from which the next question is selected. */
 export async function deliveryOf(
   banks: Banks,
   tx: Tx,
@@ -30,9 +32,9 @@ export function individualOf({ settings, withheld }: Pick<SittingRow, 'settings'
 }
 
 /**
- * Selects the next question, or ends the questions. The function changes the sitting's row; the caller stores the row
- * and the question. Each selection keeps its reasons, so that the sitting can be replayed.
- * @returns null at the end
+ * Selects the next question, or ends the questions. The function changes `sitting` in memory, and the caller stores the
+ * row and the question. Each selection keeps its reasons, so that the sitting can be replayed.
+ * @returns null if the questions have ended
  */
 export function nextQuestion(
   work: UnitOfWork,

@@ -13,7 +13,7 @@ export const declarationText = 'The answers are my own, and nobody helped me to 
 const workingLevel = (subject: Subject, placement: Placement): string =>
   publishedLevels(subject, placement).working_level;
 
-/** The part of the evidence about a sitting. Pure: it depends on stored values only. */
+/** Returns the part of the evidence that describes a sitting. It depends on stored values only. */
 export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
@@ -44,7 +44,7 @@ export function evidenceOfSitting(
       met: deciding.side === 'at_or_above',
       inside_interval: deciding.isBorderline,
     },
-    // No item is calibrated yet. The first calibrated item makes this depend on the items given.
+    // No item is calibrated yet. After the first calibration, this value must depend on the items that were shown.
     provisional: true,
     calibration_sd: irt.calibrationSd,
     domains_level: levelName(result.domainLevel),

@@ -8,12 +8,12 @@ import { idleMs } from './working-time.ts';
 const batch = 50;
 
 /**
- * Closes sittings that were not touched for 48 hours. Their answers are scored as when time runs out, without a
- * declaration. The question on the screen doesn't count. A sitting with too few answers is void.
- * @returns how many were closed
+ * Closes sittings that were not touched for 48 hours. The answers are scored without the learner's declaration, and the
+ * question on the screen doesn't count. A sitting with too few answers is void.
+ * @returns how many sittings were closed
  */
 export async function closeIdleSittings(app: App): Promise<number> {
-  // Evidence prints the public URL. A worker without that setting leaves the work to the web processes.
+  // Evidence contains the public URL. A worker without that setting leaves the work to the web processes.
   if (app.settings.baseUrl === '') return 0;
   const before = new Date(app.clock.nowMs() - idleMs);
   let closed = 0;

@@ -22,14 +22,14 @@ import { findItems, findSitting, lockSitting, type SittingKey, type SittingRow, 
 import { suspensionsDuring } from './suspension.ts';
 import { isAbandoned } from './working-time.ts';
 
-/** `not_due`: questions are open, the learner is there, or the organisation is suspended. */
+/** `not_due`: questions are open, the learner has returned, or the organisation is suspended. */
 export type Finish = 'completed' | 'void' | 'not_due';
 
 /**
- * Turns the answers into a result. One transaction closes the sitting, stores the result of both engines, records the
- * assessment with its evidence and event, and marks the invitation as used. The evidence PDF is made before the
- * transaction, and made again if a value that it shows has changed.
- * @param idleSince null if the learner declares; an abandoned sitting was last touched before this time
+ * Turns the answers into a result. One transaction closes the sitting, stores the result, records the assessment with
+ * its evidence and event, and marks the invitation as used. The evidence PDF is made before that transaction, and again
+ * if a value in the PDF has changed meanwhile.
+ * @param idleSince null if the learner declares; otherwise the time before which an abandoned sitting was last touched
  */
 export async function finishSitting(app: App, key: SittingKey, idleSince: Date | null): Promise<Finish> {
   const at = new Date(app.clock.nowMs());
@@ -56,7 +56,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
   }
 }
 
-/** Too few answers: there is no result, and the learner may start again without a second credit. */
+/** Closes a sitting with too few answers without a result. The learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleSince: Date | null): Promise<Finish> {
   const { organisation_id: id } = sitting;
   return withUnitOfWork(app, idleSince === null ? rowsQueue(id) : feedQueue(id), async (work) => {
@@ -77,7 +77,7 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleS
   });
 }
 
-/** Values of the evidence that may change while it is made. */
+/** Values in the evidence that may change while the PDF is made. */
 type Shown = {
   organisation: string;
   ukprn: string | null;
@@ -148,7 +148,7 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
   const { purpose } = invitation!;
-  // The invitation may have changed for the sittings to come, so the sitting's own values come first.
+  // The invitation may have been changed for later sittings, so the sitting's own values come first.
   const { supervision, supervisor, retake_reason } = sitting.supervision === null ? invitation! : sitting;
   const { name, ukprn } = organisation;
   return {

@@ -5,20 +5,20 @@ import type { Subject } from '../engine/scoring/levels.ts';
 import { findSittings, type SittingRow } from './store.ts';
 import { idleMs } from './working-time.ts';
 
-/** What a learner's link opens: one invitation with its sittings. */
+/** The invitation that a learner's link opens, with its sittings. */
 export type Link = {
   invitation: Invitation;
-  /** In the invitation's order, each subject with the sitting that counts. */
+  /** The subjects in the invitation's order, each with its sitting that counts. */
   subjects: { subject: Subject; sitting: SittingRow | null }[];
-  /** The sitting under way. */
+  /** The sitting that has begun and not ended. */
   open: SittingRow | null;
   /** The newest ended sitting, void ones included. */
   last: SittingRow | null;
   /** The first subject that has no result yet. */
   next: Subject | null;
-  /** No sitting can begin. An open sitting can still be finished. */
+  /** Whether it is too late to begin a sitting. An open sitting can still be finished. */
   expired: boolean;
-  /** Results can be read until the link expires, and for 48 hours after a sitting that was closed later. */
+  /** Whether the page shows results: until the link expires, and for 48 hours after a sitting that closed later. */
   readable: boolean;
 };
 
@@ -42,7 +42,7 @@ export async function readLink(app: App, tx: Tx, organisationId: number, invitat
   );
 }
 
-/** Whether the link is of this service and its invitation is cancelled. False for invented links. */
+/** Whether this service made the link and its invitation is cancelled. Invented links return false. */
 export async function isWithdrawn(app: App, token: string): Promise<boolean> {
   const named = readInvitationToken(app.secrets, token);
   if (named === null) return false;

@@ -1,7 +1,7 @@
 import { statement, type Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 
-/** After a sitting has ended, only the evidence holds its supervision. */
+/** After a sitting has ended, only the evidence keeps its supervision, so these columns become null. */
 const forgotten = 'supervision = null, supervisor = null, retake_reason = null';
 
 const voidOf = statement('sitting.void_of_learner')`
@@ -10,7 +10,7 @@ const voidOf = statement('sitting.void_of_learner')`
 const voidUnder = statement('sitting.void_under_invitation')`
   update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`;
 
-/** Items and outcomes stay, because later sittings prefer other items. */
+/** Items and outcomes stay, because later sittings prefer items that the learner hasn't seen. */
 function emptiedWhere(name: string, whose: string) {
   return statement(`sitting.emptied_${name}`)`
   with emptied as (
@@ -27,7 +27,10 @@ const emptiedBefore = statement('sitting.emptied_before')`
      and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
   returning i.position`;
 
-/** Ends the learner's open sittings without a result. @returns how many */
+/**
+ * Ends the learner's open sittings without a result.
+ * @returns how many sittings ended
+ */
 export async function voidSittingsOfLearner(
   work: UnitOfWork,
   organisationId: number,
@@ -50,12 +53,15 @@ export async function redactSittingOfResult(tx: Tx, organisationId: number, asse
   await tx.query(emptiedOfResult, [organisationId, assessmentId]);
 }
 
-/** Removes answers and results from all sittings of learners. None of the sittings is open. */
+/** Removes answers and results from all sittings of the learners. The caller has ended their open sittings. */
 export async function redactSittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
 }
 
-/** Removes a learner's answers from sittings that ended before this time. @returns how many answers */
+/**
+ * Removes a learner's answers from sittings that ended before this time.
+ * @returns how many answers were removed
+ */
 export async function deleteAnswersBefore(
   tx: Tx,
   organisationId: number,

@@ -2,7 +2,7 @@ import type { App } from '../platform/app.ts';
 import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
 import { findSitting, type SittingRow } from './store.ts';
 
-/** A result's link works for a year, so that it works when the next courses begin. */
+/** A result's link works for a year, so that the learner can still show the result when the next courses begin. */
 export const resultLinkMs = 365 * 24 * 3600_000;
 
 /** The token of a link that shows one result. It can't begin a sitting. */

@@ -10,13 +10,13 @@ import { findItems, findSittingOfResult, type SittingItemRow } from './store.ts'
 
 type Times = {
   outcome: ItemOutcome;
-  /** Null if it was not measured. */
+  /** Null if the working time was not measured. */
   working_ms: number | null;
   pauses: number;
   paused_ms: number;
 };
 
-/** A question without the learner's answer. */
+/** A question as the review lists it. The learner's answer is left out. */
 export type ReviewedItem = Times & { position: number; item_id: string; skill: string };
 
 const timesOf = ({ outcome, working_ms, pauses, paused_ms }: SittingItemRow): Times => ({
@@ -26,7 +26,10 @@ const timesOf = ({ outcome, working_ms, pauses, paused_ms }: SittingItemRow): Ti
   paused_ms,
 });
 
-/** The sitting behind a result. @returns undefined if the result has no sitting here, or was withdrawn */
+/**
+ * Reads the sitting of a result.
+ * @returns undefined if the result has no sitting here or was withdrawn
+ */
 async function readSitting(app: App, organisationId: number, assessmentId: string) {
   const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
   if (sitting === undefined || sitting.result === null) return undefined;
@@ -35,7 +38,7 @@ async function readSitting(app: App, organisationId: number, assessmentId: strin
   return { sitting, items, bank, scored: JSON.parse(sitting.result) as ScoredResult };
 }
 
-/** @returns undefined as for `readSitting` */
+/** @returns undefined if the result has no sitting here or was withdrawn */
 export async function reviewSitting(app: App, organisationId: number, assessmentId: string) {
   const found = await readSitting(app, organisationId, assessmentId);
   if (found === undefined) return undefined;
@@ -52,7 +55,7 @@ export async function reviewSitting(app: App, organisationId: number, assessment
       working_ms: sitting.used_ms,
       time_limit_ms: sitting.time_limit_ms,
       ended,
-      /** Null if they were not measured. */
+      /** Null if pauses were not measured. */
       pauses: pauses ?? null,
       /** Null if the organisation was not suspended. */
       suspended: suspended ?? null,
@@ -66,7 +69,7 @@ export async function reviewSitting(app: App, organisationId: number, assessment
 }
 export type SittingReview = NonNullable<Awaited<ReturnType<typeof reviewSitting>>>['review'];
 
-/** The engagement flags in words. */
+/** Describes the engagement flags in words, for people who review a result. */
 export function flagWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended'>): string[] {
   const { few_answers: few, fast, change } = signs;
   return [
@@ -80,8 +83,8 @@ export function flagWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended
 }
 
 /**
- * A question as the learner saw it, with the learner's answer.
- * @returns undefined also for a position without a question
+ * Returns a question as the learner saw it, with the learner's answer.
+ * @returns undefined if the result has no sitting here or was withdrawn, or if the position has no question
  */
 export async function reviewQuestion(app: App, organisationId: number, assessmentId: string, position: number) {
   const found = await readSitting(app, organisationId, assessmentId);
@@ -95,7 +98,7 @@ export async function reviewQuestion(app: App, organisationId: number, assessmen
     position,
     of: items.length,
     model: renderModel(item, rendered, passage),
-    /** Null if nothing was filled in. */
+    /** The learner's answer. Null if the learner filled in nothing. */
     given: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
     right: rightAnswer(rendered),
     ...timesOf(row),

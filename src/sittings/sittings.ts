@@ -1,4 +1,4 @@
-/** What other nouns may call. */
+/** The functions of sittings that other directories may call. */
 export {
   deleteAnswersBefore,
   redactSittingOfResult,

@@ -11,16 +11,16 @@ import { type FrozenSettings, nextQuestion } from './delivery.ts';
 import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
 import { seenForMs, timeLimitMs } from './working-time.ts';
 
-/** The actor in the audit log for acts with a learner's link. */
+/** The audit log's actor for actions with a learner's link. */
 export const learnerActor = 'learner';
 
 /**
  * Begins the link's next subject, unless a sitting is open, all subjects are done or the link has expired. A learner
- * has one open sitting in a subject, so of two requests one begins it. Bank version, settings, time limit, seed and the
- * items that the learner saw lately are fixed here.
- * @param code the code that a supervisor released, if the invitation needs one
- * @returns the invitation of the open sitting, which may be another than the link's; null if the code is wrong or
- * missing
+ * has only one open sitting in a subject, so the first of two requests begins it. Bank version, settings, time limit,
+ * seed and the items that the learner saw lately are fixed here.
+ * @param code the code that a supervisor released, if the invitation requires a code
+ * @returns the invitation of the open sitting, which may differ from the link's invitation; null if the code is wrong
+ * or missing
  */
 export async function startSitting(app: App, link: Link, code = ''): Promise<string | null> {
   const { invitation, next: subject } = link;
@@ -32,7 +32,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     if (held?.status !== 'open' || held.expires_at.getTime() <= work.nowMs) return invitation_id;
     const { learner_id, start_code: needsCode, extra_time_pct } = held;
     const learner = { organisation_id, learner_id, subject };
-    // Checked before the code, which would be used without a sitting.
+    // An open sitting is checked before the code, because the code would otherwise be used up without a new sitting.
     const before = await invitationOfOpenSitting(work.tx, learner);
     if (before !== undefined) return before;
     const release = needsCode ? await takeStartCode(work, organisation_id, invitation_id, code) : null;
@@ -65,7 +65,10 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   });
 }
 
-/** The learner's other invitation under which the link's next subject is open; null if there is none. */
+/**
+ * Returns the learner's other invitation, if the link's next subject has an open sitting under it. Otherwise returns
+ * null.
+ */
 export async function begunElsewhere(app: App, { invitation, open, next, expired }: Link): Promise<string | null> {
   if (open !== null || next === null || expired) return null;
   const { organisation_id, learner_id } = invitation;

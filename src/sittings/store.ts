@@ -18,7 +18,7 @@ export type SittingRow = {
   on_screen_since: Date | null;
   last_seen_at: Date;
   started_at: Date;
-  /** An abandoned sitting finished when it was last touched. */
+  /** For an abandoned sitting, this is the time of the last touch. */
   finished_at: Date | null;
   /** When an abandoned sitting was closed; else null. */
   closed_at: Date | null;
@@ -30,7 +30,7 @@ export type SittingRow = {
   /** The name of the person who released the start code. */
   released_by: string | null;
   released_at: Date | null;
-  /** From the invitation when the sitting began; null after the sitting has ended. */
+  /** Copied from the invitation when the sitting begins, and null after the sitting has ended. */
   supervision: string | null;
   supervisor: string | null;
   retake_reason: string | null;
@@ -42,7 +42,7 @@ const openOf = statement('sitting.open_of_learner')`
 const invitationOfOpen = statement('sitting.invitation_of_open')`
   select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'`;
 
-/** The invitation of the learner's open sitting in the subject. */
+/** Finds the invitation under which the learner has an open sitting in the subject. */
 export async function invitationOfOpenSitting(
   tx: Tx,
   { organisation_id, learner_id, subject }: Pick<SittingRow, 'organisation_id' | 'learner_id' | 'subject'>,
@@ -154,7 +154,7 @@ export async function findSitting(
   return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
 }
 
-/** Imported results have no sitting. */
+/** Finds the sitting of a result. Imported results have none. */
 export async function findSittingOfResult(
   tx: Tx,
   organisationId: number,
@@ -163,7 +163,7 @@ export async function findSittingOfResult(
   return (await tx.query<SittingRow>(ofResult, [organisationId, assessmentId]))[0];
 }
 
-/** Locks the sitting to the end of the transaction, so that one of two tabs waits. */
+/** Locks the sitting until the transaction ends, so that the second of two tabs waits. */
 export async function lockSitting(
   tx: Tx,
   { organisation_id, sitting_id }: SittingKey,
@@ -171,12 +171,12 @@ export async function lockSitting(
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
-/** Moves the sitting to the result that replaces another. */
+/** Links the sitting of the result `from` to the result `to` that replaces it. */
 export async function moveSitting(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(moved, [organisationId, from, to]);
 }
 
-/** The invitations among these with a sitting, void ones included. */
+/** Returns those of the invitations that have a sitting, void sittings included. */
 export async function findBegun(tx: Tx, organisationId: number, invitationIds: string[]): Promise<Set<string>> {
   const rows = await tx.query<{ invitation_id: string }>(begun, [organisationId, invitationIds]);
   return new Set(rows.map((row) => row.invitation_id));
@@ -237,7 +237,7 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
   ]);
 }
 
-/** Has no effect during a pause. */
+/** Updates the time of the last touch. During a pause the function changes nothing. */
 export async function touchSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey, at: Date): Promise<void> {
   await tx.query(touch, [organisation_id, sitting_id, at]);
 }
@@ -257,7 +257,7 @@ export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): 
   return tx.query<SittingItemRow>(items, [organisation_id, sitting_id]);
 }
 
-/** Items with their outcomes. Only the current item has its rendered form. */
+/** An item of the sitting with its outcome. Only the current item has its rendered question. */
 export type HistoryRow = { position: number; item_id: string; outcome: ItemOutcome | null; rendered: string | null };
 
 export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> {
@@ -331,7 +331,7 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
   ]);
 }
 
-/** Items that the learner was shown since then in any sitting of the subject. */
+/** Returns the items that the learner saw after `since` in any sitting of the subject. */
 export async function itemsSeenSince(
   tx: Tx,
   learner: { organisation_id: number; learner_id: string; subject: Subject },
@@ -350,7 +350,7 @@ export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<S
 const open = statement('sitting.open_count')`
   select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`;
 
-/** Open sittings of all organisations. */
+/** Counts the open sittings of all organisations. */
 export async function countOpenSittings(tx: Tx): Promise<number> {
   return (await tx.query<{ count: number }>(open))[0]!.count;
 }

@@ -1,21 +1,27 @@
 import type { Feed } from '../feed/position.ts';
 import type { SittingRow } from './store.ts';
 
-/** The most working time that one display of a question costs. A learner may lose the connection or be called away. */
+/**
+ * The most working time that one display of a question costs, because a learner may lose the connection or be called
+ * away.
+ */
 export const maxDisplayMs = 10 * 60_000;
 
-/** A sitting that was not touched for this long is closed. The time restarts when a suspended organisation resumes. */
+/**
+ * A sitting that was not touched for this long is closed. After a suspension, the time starts again when the
+ * organisation resumes.
+ */
 export const idleMs = 48 * 3600_000;
 
-/** When an untouched sitting is closed, unless its organisation is suspended before. */
+/** Returns when an untouched sitting will be closed, unless its organisation is suspended first. */
 export function idleEnd(lastSeenAt: Date, resumedAt: Date | null): Date {
   return new Date(Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0) + idleMs);
 }
 
 /**
- * Whether a sitting was not touched since this time. During a suspension learners can't return, and the sitting may
- * have been exported (docs/decisions/0013), so it stays open.
- * @param feed of the organisation, locked, so that a suspension comes before or after this unit of work
+ * Whether a sitting was not touched since this time. During a suspension a sitting stays open, because learners can't
+ * return and the sitting may have been exported (docs/decisions/0013).
+ * @param feed the organisation's feed, locked so that no suspension happens during this unit of work
  */
 export function isAbandoned(
   sitting: Pick<SittingRow, 'last_seen_at'>,
@@ -26,22 +32,22 @@ export function isAbandoned(
 }
 
 /**
- * The part of a pause, in milliseconds, that is not added yet. A suspension has added the part before it, so the rest
- * begins with the resumption. If the clock was set back, the pause is 0.
+ * Returns the milliseconds of a pause that are not added yet. A suspension has added the part before it, so the rest
+ * begins when the organisation resumes. If the clock was set back, the result is 0.
  */
 export function pausedMs(lastSeenAt: Date, resumedAt: Date | null, nowMs: number): number {
   return Math.max(0, nowMs - Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0));
 }
 
-/** Touches of a sitting within this time are stored once. */
+/** Within this time, only the first touch of a sitting is stored. */
 export const seenMs = 60_000;
 
-/** An item that was shown within this time counts as seen. */
+/** An item that the learner saw within this time counts as seen. */
 export const seenForMs = 365 * 24 * 3600_000;
 
 type Timed = Pick<SittingRow, 'used_ms' | 'on_screen_since' | 'time_limit_ms'>;
 
-/** Working time of the question on the screen. It is 0 during a pause, and if the clock was set back. */
+/** Returns the working time of the question on the screen. It is 0 during a pause and if the clock was set back. */
 export function displayMs(sitting: Timed, nowMs: number): number {
   if (sitting.on_screen_since === null) return 0;
   return Math.min(maxDisplayMs, Math.max(0, nowMs - sitting.on_screen_since.getTime()));
@@ -56,7 +62,7 @@ export function remainingMs(sitting: Timed, nowMs: number): number {
   return sitting.time_limit_ms - usedMs(sitting, nowMs);
 }
 
-/** The usual limit of the subject with the extra time of the invitation. */
+/** Returns the subject's usual time limit plus the invitation's extra time. */
 export function timeLimitMs(usualMs: number, extraTimePct: number): number {
   return Math.round((usualMs * (100 + extraTimePct)) / 100);
 }

@@ -11,7 +11,7 @@ const read = statement('bank.read')`select content from bank_version where versi
 const insert = statement('bank.insert')`
   insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing`;
 
-/** A bank ready for delivery and scoring, by subject. */
+/** A bank that is prepared for delivery (`pools`) and scoring, by subject. */
 type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
 export function ready(bank: Bank): ReadyBank {
@@ -29,7 +29,7 @@ export function ready(bank: Bank): ReadyBank {
 
 const banks = new WeakMap<App, Banks>();
 
-/** The banks of a running service. */
+/** Returns the banks of a running service. They are created once per `App`. */
 export function banksOf(app: App): Banks {
   let found = banks.get(app);
   if (found === undefined) banks.set(app, (found = new Banks()));
@@ -42,7 +42,7 @@ function shippedBank(): ReadyBank {
   return (shipped ??= ready(loadBank()));
 }
 
-/** The shipped bank for new sittings, and stored versions for sittings that began before an upgrade. */
+/** Keeps the shipped bank for new sittings, and stored versions for sittings that began before an upgrade. */
 export class Banks {
   #ready = new Map<string, ReadyBank>();
   #pools = new Map<string, DeliveryPool>();
@@ -53,8 +53,8 @@ export class Banks {
   }
 
   /**
-   * Stores the shipped bank for a sitting that begins from it. The database is asked each time, because a failover can
-   * lose a stored version. The stored version is the one in memory, because an import may have changed the files.
+   * Stores the shipped bank when a sitting begins from it. Each call asks the database, because a failover can lose a
+   * stored version. The version in memory is stored, because an import may have changed the files.
    */
   async currentStored(tx: Tx, nowMs: number): Promise<ReadyBank> {
     const current = this.current();
@@ -65,7 +65,7 @@ export class Banks {
     return current;
   }
 
-  /** The bank version with which a sitting began. */
+  /** Returns the bank version with which a sitting began. */
   async version(tx: Tx, version: string): Promise<ReadyBank> {
     const current = this.current();
     if (version === current.bank.version) return current;
@@ -73,13 +73,13 @@ export class Banks {
     if (loaded !== undefined) return loaded;
     const [row] = await tx.query<{ content: string }>(read, [version]);
     if (row === undefined) throw new Error(`bank version ${version} is not stored`);
-    // Another request may have prepared the version during the query.
+    // Another request may have prepared this version during the query.
     const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles, version));
     this.#ready.set(version, made);
     return made;
   }
 
-  /** The pool of a bank version with the delivery settings of a sitting. */
+  /** Returns the pool of a bank version with the sitting's own delivery settings. */
   async pool(tx: Tx, version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
     const { pools, bank } = await this.version(tx, version);
     const shared = pools[subject];

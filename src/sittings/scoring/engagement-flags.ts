@@ -6,17 +6,19 @@ import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { FrozenSettings, SittingStop } from '../delivery.ts';
 import type { SittingItemRow, SittingRow } from '../store.ts';
 
-/** The least time to answer a question, without the time to read it. */
+/** The shortest time in which a learner can answer a question, without the time to read it. */
 const minMs = 1500;
-/** Twelve words a second, three times the pace of a good reader who understands. */
+/** The time for one word at 12 words per second, three times the pace of a good reader who understands the text. */
 const wordMs = 1000 / 12;
-/** After this time a learner may have found the answer without reading the full text. */
+/**
+ * An answer that took longer is never too fast, because the learner may have found it without reading the full text.
+ */
 const maxMs = 10_000;
 /** Learners who guess through a sitting give at least a tenth of their answers too fast (Wise & Kong 2005). */
 const fastShare = 0.1;
 const fastLeast = 3;
 
-/** Keys of the render model whose values the learner doesn't read. */
+/** Members of the render model whose values the learner doesn't read. */
 const silent = new Set([
   'id',
   'kind',
@@ -36,18 +38,18 @@ function countWords(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + countWords(one), 0);
   if (typeof value !== 'object' || value === null) return 0;
   return Object.entries(value).reduce(
-    // An option has its label twice: parsed, and as plain text.
+    // An option contains its label twice, parsed and as plain text, so the plain text isn't counted.
     (sum, [key, one]) => sum + (silent.has(key) || (key === 'text' && 'label' in value) ? 0 : countWords(one)),
     0,
   );
 }
 
-/** The working time in which a question of this many words can't be read. */
+/** Returns the working time below which nobody can read a question with this many words. */
 export function fastBelowMs(words: number): number {
   return Math.min(maxMs, minMs + words * wordMs);
 }
 
-/** How many answers came before their question can be read, of all measured answers. */
+/** Counts the answers that were given too fast to read the question. `of`: how many answers have a measured time. */
 export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answers: number; of: number } {
   const read = new Set<string>();
   let answers = 0;
@@ -57,11 +59,11 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
     const passage = item.type === 'template' ? undefined : item.passage;
     const { stem, figure, task, surface, fields } = renderModel(item, JSON.parse(rendered) as RenderedItem, null);
     let words = countWords([stem, figure, task, surface, fields]);
-    // A passage counts with its first question only.
+    // The words of a passage count with its first question only.
     if (passage !== undefined && !read.has(passage)) words += countWords(bank.passage(passage)!.paragraphs);
     if (passage !== undefined) read.add(passage);
     if (outcome !== 'right' && outcome !== 'wrong') continue;
-    // The time is 0 if the clock was set back.
+    // A time of 0 means that the clock was set back, so the answer wasn't measured.
     if (working_ms === null || working_ms === 0) continue;
     of++;
     if (working_ms < fastBelowMs(words)) answers++;
@@ -69,7 +71,7 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
   return { answers, of };
 }
 
-/** @returns null if the answers are enough for a full sitting */
+/** @returns null if there are enough answers for a full sitting */
 export function fewAnswers(
   { settings }: Pick<SittingRow, 'settings'>,
   answered: number,
@@ -78,7 +80,7 @@ export function fewAnswers(
   return answered < min ? { answered, min } : null;
 }
 
-/** The course of a sitting for evidence and review. */
+/** How a sitting went, for the evidence and the review: its end, its items, its pauses and its flags. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
   Pick<EvidenceSitting, 'pauses' | 'suspended'>;
 
@@ -89,8 +91,8 @@ export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagement
 }
 
 /**
- * Pure: it depends on stored values only. The questions of the sitting are over.
- * @param suspended the suspensions of the organisation during the sitting
+ * Describes how a sitting went, from stored values only. The questions of the sitting must be over.
+ * @param suspended the organisation's suspensions during the sitting
  */
 export function courseOf(
   sitting: Pick<SittingRow, 'settings' | 'stop'>,
@@ -106,7 +108,8 @@ export function courseOf(
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };
   const measured = items.every(({ working_ms }) => working_ms !== null);
-  // A pause that never ended has no count, but a suspension may have added its time.
+  // Pauses are counted when they end. A pause that never ended may still have time from a suspension, which is left
+  // out.
   const pausedMs = items.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
   return {
     ended: (JSON.parse(sitting.stop!) as SittingStop).reason,

@@ -8,14 +8,14 @@ import { banksOf } from './banks.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
- * The fit of an item in completed sittings. The model's expectations use each learner's final estimate, which the
- * answers themselves made. They are a reason to look at an item, not a proof.
+ * How well an item fits the model in completed sittings. Expected answers use the learner's final estimate, which
+ * includes the answer itself. A flag is a reason to check an item, not a proof.
  */
 type ItemFit = {
   item_id: string;
   subject: Subject;
   bank_version: string;
-  /** Sittings with the item, and their share of the subject's sittings on this bank version. */
+  /** `shown`: sittings with the item. `exposure`: their share of the subject's sittings with this bank version. */
   shown: number;
   exposure: number;
   /** Scored answers, skipped ones included. */
@@ -31,14 +31,17 @@ type ItemFit = {
   flags: ('exposure' | 'harder' | 'easier' | 'misfit')[];
 };
 
-/** The goal for the shipped bank. Learners may pass on the answers of items with more exposure. */
+/**
+ * The highest exposure that is allowed in the shipped bank. Learners may pass on the answers of items with more
+ * exposure.
+ */
 export const maxExposure = 0.6;
 const maxZ = 3;
 const infitRange = [0.75, 1.3] as const;
-/** With fewer answers, chance would flag items. */
+/** Items with fewer answers aren't flagged, because the flags would be due to chance. */
 export const answersLeast = 100;
 
-/** Sums for one item, in constant memory. */
+/** The sums for one item. They take the same memory for any number of answers. */
 export class FitSums {
   shown = 0;
   scored = 0;
@@ -116,7 +119,10 @@ type PageRow = {
   outcomes: ItemOutcome[];
 };
 
-/** Exposure and fit of every item over the completed sittings of these organisations, in bounded memory. */
+/**
+ * Reports exposure and fit of every item over the completed sittings of these organisations. Memory use doesn't grow
+ * with the number of sittings.
+ */
 export async function reportFit(app: App, organisationIds: readonly number[]): Promise<FitReport> {
   const groups = new Map<
     string,
@@ -153,7 +159,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
   );
   const items: ItemFit[] = [];
   for (const { subject, bank_version, completed, sums } of sorted) {
-    // The report includes items that were never shown.
+    // The report also includes items that were never shown, with sums of 0.
     for (const item of (await banksOf(app).version(app.db, bank_version)).scoring[subject].bank.items)
       items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
   }

@@ -12,9 +12,9 @@ const sameAs = (shown: Shown, { domains }: Pick<Judged, 'domains'>): boolean =>
   JSON.stringify(publishedDomains(domains));
 
 /**
- * The domains of a sitting's result at another placement.
- * @param shown the domains of the result, at the placement `from`
- * @returns null if the result has no sitting, or its domains were amended and so stay as they are
+ * Scores the domains of a sitting's result again for another placement.
+ * @param shown the domains that the result has at the placement `from`
+ * @returns null if the result has no sitting, or if somebody amended its domains, which then stay as they are
  */
 export async function judgeDomainsAgain(
   app: App,
@@ -30,7 +30,7 @@ export async function judgeDomainsAgain(
   const responses = rows.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! }));
   const result = JSON.parse(sitting.result) as ScoredResult;
   const judge = (placement: Placement) => judgeDomains(scoring[sitting.subject], placement, responses, result);
-  // An earlier review may have set another placement.
+  // An earlier review may have set the placement `from`, with the domains that belong to it.
   const isUntouched = sameAs(shown, result) || (from !== undefined && sameAs(shown, judge(from)));
   return isUntouched ? judge(to) : null;
 }

@@ -1,6 +1,6 @@
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** The standard of each subject, as results and evidence name it. */
+/** The standard of each subject, in the words that results and evidence use. */
 export const standards: Record<
   Subject,
   {
@@ -45,7 +45,10 @@ const extensions: Record<Subject, readonly string[]> = {
 export const isExtension = (subject: Subject, rqfLevel: string | null): boolean =>
   rqfLevel !== null && extensions[subject].includes(rqfLevel);
 
-/** The standard of a result. For a level above the standard, it says so. */
+/**
+ * Returns the name of the standard for a result. For a level above the standard, the name says that the level is an
+ * extension.
+ */
 export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
   return isExtension(subject, rqfLevel)

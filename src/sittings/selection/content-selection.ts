@@ -3,19 +3,28 @@ import { type EapEstimate, information } from '../../engine/scoring/irt.ts';
 import type { DeliveryPool } from './pool.ts';
 import { assembleTest, type TestState } from './shadow-test.ts';
 
-/** The next item and why it was selected: enough to check the selection by hand and to replay it. */
+/** The next item and the reasons for its selection, so that the selection can be checked by hand and replayed. */
 export type Selection = {
   kind: 'item';
   /** 1 for the first item. */
   position: number;
   theta: number;
   se: number;
-  /** The ability that the selection aims at, if that is not the estimate. The first questions are easier. */
+  /**
+   * The ability at which the selection aims. Missing if it equals the estimate; the first questions aim lower, to be
+   * easier.
+   */
   target?: number;
-  /** `need` is the blueprint share less the share so far. `available` counts the items that could still be given. */
+  /**
+   * `need`: the domain's share in the blueprint less its share so far. `available`: how many items could still be
+   * selected.
+   */
   domains: { name: string; share: number; given: number; need: number; available: number }[];
   domain: string;
-  /** Items of the same domain or text in the rest of the test, best first, with their information at the target. */
+  /**
+   * The items of the selected domain or text in the rest of the test, best first. `information` is at the target
+   * ability.
+   */
   candidates: { itemId: string; information: number }[];
   itemId: string;
 };
@@ -24,29 +33,32 @@ export type Selection = {
 export type SittingState = {
   pool: DeliveryPool;
   ability: EapEstimate;
-  /** Indices of the items that count, in order. */
+  /** Indices of the shown items in order, without items that were not reached. */
   given: readonly number[];
-  /** 1 for items that can't be given: shown before, or an enemy of an item that was shown. */
+  /** 1 for items that can't be selected, because the item or one of its enemies was shown. */
   blocked: Uint8Array;
   perDomain: readonly number[];
-  /** Questions shown on each text. */
+  /** The number of questions shown on each text. */
   perPassage: Int16Array;
 };
 
-/** How chance and the learner's earlier sittings change the worth of each item. It is fixed when a sitting begins. */
+/**
+ * How chance and the learner's earlier sittings change the worth of each item. These values are fixed when a sitting
+ * begins.
+ */
 export type Worth = {
-  /** 0 to 1. Times the spread, it is added to the information. */
+  /** A random number from 0 to 1. Multiplied by the spread, the number is added to the item's information. */
   chance: Float64Array;
-  /** 1 for the items whose turn it is. */
+  /** 1 for items that rotation favours in this sitting. */
   isTurn: Uint8Array;
-  /** The factor on an item's worth: below 1 if the learner has seen it or its text. */
+  /** A factor for the item's worth, below 1 if the learner has seen the item or its text, or if the item rests. */
   share: Float64Array;
 };
 
 /**
- * Draws chance by item from the sitting's seed. Chance evenly distributed makes the probability of an item rise in a
- * straight line with its information. Of all ways to limit overlap between learners, this costs the least information.
- * Questions on a text share half of their chance, so that texts vary too.
+ * Draws the random parts of each item's worth from the sitting's seed. Evenly distributed numbers make an item's
+ * probability rise in a straight line with its information. Of all ways to limit overlap between learners, this costs
+ * the least information. Questions on one text share half of their random number, so that texts vary, too.
  */
 export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
@@ -59,7 +71,7 @@ export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<strin
     const own = random.float();
     const text = textChance[pool.passageOfItem[i]!];
     chance[i] = text === undefined ? own : (own + text) / 2;
-    // One draw decides both, so that an item doesn't rest when it has its turn.
+    // One draw decides about turn and rest, so that an item never has both.
     const lot = random.float();
     if (lot < rotation.share) isTurn[i] = 1;
     else if (lot > 1 - rest) share[i] = seenWorth;
@@ -94,7 +106,7 @@ export function testStateOf(state: SittingState, worth: Worth): TestState & { ta
   return { free, weights, given, openPassage: openPassageOf(state), target, available };
 }
 
-/** The first item of the rest of the test. Null if the bank has no items left. */
+/** Assembles the rest of the test and selects its first item. Returns null if the bank has no items left. */
 export function selectItem(state: SittingState, worth: Worth): Selection | null {
   const { pool, ability, given, perDomain } = state;
   const from = testStateOf(state, worth);
@@ -134,23 +146,23 @@ function clampToEdge({ content, settings: { prior } }: DeliveryPool, theta: numb
   return Math.max(prior.mean - edge, Math.min(prior.mean + edge, theta));
 }
 
-/** The text of the last question, while it may have another question; else −1. */
+/** Returns the text of the last question if that text may have another question. Otherwise returns −1. */
 function openPassageOf({ pool, given, perPassage }: SittingState): number {
   const last = given.at(-1);
   const passage = last === undefined ? -1 : pool.passageOfItem[last]!;
   return passage >= 0 && perPassage[passage]! < pool.content.control.maxPerSet ? passage : -1;
 }
 
-/** Whether the text on the screen has too few questions yet, so that the sitting must not end. */
+/** Whether the text of the last question has too few questions so far, so that the sitting must not end yet. */
 export function isMidSet(state: SittingState): boolean {
   const passage = openPassageOf(state);
   return passage >= 0 && state.perPassage[passage]! < state.pool.content.control.minPerSet;
 }
 
 /**
- * The candidates for the next question, heaviest first: those on the open text, else those of the domain furthest
- * behind its share. Items wait if their type would take too large a share now. If all of a domain wait, the next domain
- * follows.
+ * Returns the candidates for the next question, heaviest first: those on the open text, or else those of the domain
+ * furthest behind its share. Items wait if their type would now take too large a share. If all items of a domain wait,
+ * the next domain follows.
  */
 function nextOf(
   state: SittingState,
@@ -169,7 +181,8 @@ function nextOf(
   if (openPassage >= 0) {
     const { items, domain } = pool.passages[openPassage]!;
     const onText = test.filter((i) => pool.passageOfItem[i] === openPassage);
-    // If all of them must wait, another question on the text follows. If the text has no other, none waits.
+    // If all planned questions on the text must wait, another question on it follows. If the text has no other
+    // question, none waits.
     const others = items.filter((i) => blocked[i] === 0 && mayCome(i) && canReplace(state, onText, i));
     const candidates = [onText.filter(mayCome), others, onText].find((list) => list.length > 0);
     if (onText.length > 0) return { domain, candidates: candidates! };
@@ -201,7 +214,7 @@ function canReplace({ pool, given }: SittingState, planned: readonly number[], i
   );
 }
 
-/** Questions on texts first while the domain has too few of them, because a sitting may end early. */
+/** Puts questions on texts first while the domain has too few of them, because the sitting may end early. */
 function textsInTime({ pool, given, perDomain }: SittingState, d: number, candidates: readonly number[]): number[] {
   const onText = (i: number) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0;
   const due = given.filter(onText).length < pool.content.control.minOnTexts * (perDomain[d]! + 1);

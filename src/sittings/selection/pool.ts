@@ -4,16 +4,16 @@ import { wholeShares } from '../../engine/scoring/probabilities.ts';
 import { type BankVersion, prepareBank } from '../../engine/scoring/score.ts';
 import { type ContentControl, defaultSettings, type DeliverySettings } from './settings.ts';
 
-/** An item as delivery sees it. Of two enemies, one gives the answer of the other away. */
+/** The members of an item that delivery uses. If two items are enemies, one gives away the answer to the other. */
 export type DeliveryItem = ScoredItem & {
   enemies?: readonly string[];
   passage?: string | null;
-  /** The form in which the learner meets it, such as `numeric`. */
+  /** The type of the question that the learner sees, such as `numeric`. */
   type?: string;
-  /** The statement of the subject content, and the group of skills that it belongs to. */
+  /** The ID of the item's statement of the subject content. `skillGroup`: the group of that statement's skill. */
   statement?: string;
   skillGroup?: string;
-  /** Words to read: of the item itself, and of its text. */
+  /** The number of words to read in the item, without its text. */
   words?: number;
   passageWords?: number;
 };
@@ -40,18 +40,22 @@ export type DeliveryPool = {
 
 export type Passage = { items: readonly number[]; domain: number; words: number };
 
-/** What a test must keep to, by item. */
+/** The limits for the content of a test, and what they say about each item. */
 export type Content = {
   control: ContentControl;
-  /** Questions of each domain in a sitting of full length. */
+  /** The number of questions of each domain in a sitting of full length. */
   planned: readonly number[];
-  /** Response types, skill groups and statements are kinds. Each has a maximum of questions in a full sitting. */
+  /**
+   * A kind is a response type, a skill group or a statement. Each kind has a maximum number of questions in a full
+   * sitting.
+   */
   kindsOfItem: readonly (readonly number[])[];
   maxPerKind: Float64Array;
   /** The kind of the item's response type; −1 for items without a type. */
   typeOfItem: Int16Array;
   /**
-   * Whether an item counts towards the least share of skill groups on a text, and whether its level has such a share.
+   * `isFloored`: 1 if the item is in a skill group that must have a least share on texts. `hasFloor`: 1 if the item's
+   * level has such a share.
    */
   isFloored: Uint8Array;
   hasFloor: Uint8Array;
@@ -131,7 +135,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control
   const groups = bank.domains.map(
     ({ name }) => new Set(bank.items.flatMap((item) => (item.domain === name ? (item.skillGroup ?? []) : []))).size,
   );
-  // One less than the share of a full sitting, because the questions of an open text can't wait for their turn.
+  // The maximum is one below the share, because the questions of an open text can't wait for their turn.
   const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
     type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.maxTypeShare * maxItems) - 1),
   );
@@ -139,7 +143,8 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control
   const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
     const d = bank.domains.findIndex(({ name }) => name === domain);
     const own = typeOfItem[i]! < 0 ? [] : [typeOfItem[i]!];
-    // Questions on texts have no other limits. Texts of the lowest levels allow little but questions about details.
+    // Questions on texts have no limits except the type, because texts of the lowest levels allow few questions except
+    // about details.
     if (passage) return own;
     if (skillGroup !== undefined && groups[d]! >= 3)
       own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.maxGroupShare * planned[d]!)));

@@ -7,7 +7,8 @@ import type { DeliveryPool } from './pool.ts';
 import type { DeliverySettings } from './settings.ts';
 
 /**
- * Adaptive delivery as a pure function of the bank version, the settings, the seed and the history of a sitting.
+ * This file contains adaptive delivery. It depends only on the bank version, the settings, the seed and the history of
+ * a sitting.
  *
  * Sources: Birnbaum (1968) for maximum information; Bock & Mislevy (1982) for the running ability estimate; see
  * `shadow-test.ts` for the content.
@@ -27,10 +28,12 @@ export type Stop = {
   cutsInside: Level[];
 };
 
-/** The chance of a sitting, fixed when it begins. Item IDs that the bank version lacks have no effect. */
+/**
+ * The seed and the seen items of a sitting, fixed when it begins. Item IDs that the bank version lacks have no effect.
+ */
 export type Individual = {
   seed: string;
-  /** Items that the learner saw lately: they count for less. */
+  /** Items that the learner saw lately. Their worth is lower, so that the learner gets other items. */
   seen?: Iterable<string>;
 };
 
@@ -38,7 +41,7 @@ export type Individual = {
 export class AdaptiveSitting {
   readonly pool: DeliveryPool;
   ability: EapEstimate;
-  /** Indices of the items that count, in order. */
+  /** Indices of the shown items in order, without items that were not reached. */
   readonly given: number[] = [];
   readonly #logPosterior: Float64Array;
   readonly #blocked: Uint8Array;
@@ -130,9 +133,9 @@ export class AdaptiveSitting {
 }
 
 /**
- * The standard deviation of how far the estimate will still move up to the last question. By the law of total variance
- * it is the variance now less the variance expected then. Each further question counts with the average information so
- * far.
+ * The standard deviation of how far the estimate will still move until the last question. The variance of that move is
+ * the variance now less the expected variance at the end (law of total variance). Each further question is expected to
+ * add the average information so far.
  */
 export function expectedMove(sd: number, given: number, { maxItems, prior }: DeliverySettings): number {
   const priorPrecision = 1 / prior.sd ** 2;
@@ -141,7 +144,7 @@ export function expectedMove(sd: number, given: number, { maxItems, prior }: Del
   return Math.sqrt(sd ** 2 - sdAtEnd2);
 }
 
-/** A sitting rebuilt from its stored history, so that any process can continue it. */
+/** Rebuilds a sitting from its stored history, so that any process can continue it. */
 export function resumeSitting(
   pool: DeliveryPool,
   history: readonly ItemResponse[],

@@ -1,29 +1,29 @@
 import { type Prior, standardPrior } from '../../engine/scoring/irt.ts';
 import type { Level, Subject } from '../../engine/scoring/levels.ts';
 
-/** Frozen with each sitting. */
+/** Each sitting stores these settings when it begins and keeps them. */
 export type DeliverySettings = {
   minItems: number;
   maxItems: number;
   minPerDomain: number;
   prior: Prior;
-  /** A sitting ends early only once its standard error is at most this. */
+  /** A sitting ends early only if its standard error is at most this value. */
   maxSe: number;
   /**
-   * A cut has to be this many standard deviations away, of what the estimate will still move, for a sitting to end
-   * early.
+   * A sitting ends early only if every cut is more than `reachSds` standard deviations of the expected further move
+   * from the estimate.
    */
   reachSds: number;
   content: ContentControl;
 };
 
-/** What the test keeps to: see `shadow-test.ts`. */
+/** Limits for the content of a test. `shadow-test.ts` applies them. */
 export type ContentControl = {
   /** The largest share of one response type, at every question at which a sitting may end. */
   maxTypeShare: number;
   /**
-   * The largest share of a domain, without texts, for one skill group. It applies to domains with at least three
-   * groups.
+   * The largest share of one skill group among a domain's questions without texts. It applies to domains with at least
+   * three groups.
    */
   maxGroupShare: number;
   /** The most questions on one statement, in domains with at least `statementsFrom` statements at the level. */
@@ -31,38 +31,48 @@ export type ContentControl = {
   statementsFrom: number;
   /** The most words to read in a sitting. Each text counts once. */
   maxWords: number;
-  /** The least and the most questions on a text, one after the other. */
+  /** The least and the most questions on one text. They follow one another. */
   minPerSet: number;
   maxPerSet: number;
-  /** The least share of questions on texts in a domain that has texts. */
+  /** In a domain that has texts, the least share of questions on texts. */
   minOnTexts: number;
-  /** The least share of these skill groups among the questions on a text of these levels. */
+  /** On texts of these levels, the least share of questions from these skill groups. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
-  /** How far below the estimate, in logits, the first questions aim. */
+  /**
+   * How many logits below the estimate each of the first questions aims, so that a sitting begins with easier
+   * questions.
+   */
   easing: readonly number[];
   /**
-   * Chance is worth up to this much information. With more of it, two learners of one ability have less in common.
-   * `middle` is near the prior mean, `edge` two logits and more away. `low` replaces `edge` below the mean.
+   * The most information that chance can outweigh. With a larger value, two learners of equal ability share fewer
+   * items. `middle` applies near the prior mean, and `edge` from two logits away. `low` replaces `edge` below the mean.
    */
   spread: { middle: number; edge: number; low?: number };
   /**
-   * In this share of the sittings an item comes before all others near its level. Information alone would hardly select
-   * some.
+   * In this share of the sittings, an item comes before all others near its level. Otherwise some items would hardly
+   * ever be selected.
    */
   rotation: {
     share: number;
     within: number;
     worth: number;
-    /** Beyond this distance from the prior mean all items count as near, because few estimates go further. */
+    /**
+     * Beyond this distance from the prior mean, all items count as near each other, because few estimates go further.
+     */
     edge: number;
   };
-  /** In this share of the sittings an item counts like one that was seen, so that no item is in nearly all sittings. */
+  /**
+   * In this share of the sittings, an item counts like an item that the learner has seen, so that no item is in nearly
+   * all sittings.
+   */
   rest: number;
-  /** The share of its worth with which an item counts that the learner saw within a year. */
+  /** If the learner saw an item within a year, its worth is multiplied by this factor. */
   seenWorth: number;
 };
 
-/** Found by simulation of the shipped bank. With these errors, sittings that end early meet the goal for precision. */
+/**
+ * Values from simulations of the shipped bank. With these errors, sittings that end early meet the goal for precision.
+ */
 const maxSe: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
 const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
 const maxWords: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
@@ -72,10 +82,10 @@ const spread: Record<Subject, ContentControl['spread']> = {
   maths: { middle: 0.015, edge: 0.06 },
 };
 
-/** Found by simulation: the least chance that keeps the overlap of learners of one ability below 45 %. */
+/** The lowest values in simulations that keep the overlap between learners of equal ability below 45 %. */
 const rest: Record<Subject, number> = { digital: 0.23, english: 0.13, maths: 0.12 };
 
-/** Found by simulation: the fewest turns that bring each item to one in a hundred learners near its level. */
+/** The lowest values in simulations with which each item reaches 1 in 100 learners near its level. */
 const turns: Record<Subject, number> = { digital: 0.02, english: 0.032, maths: 0.03 };
 
 export function defaultSettings(subject: Subject): DeliverySettings {

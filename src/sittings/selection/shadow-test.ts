@@ -1,12 +1,12 @@
 import type { Content, DeliveryPool } from './pool.ts';
 
 /**
- * A shadow test (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)). Before every question the rest
- * of the sitting is assembled, so that each question belongs to a test with the right content.
+ * This file assembles shadow tests (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)). Before every
+ * question it assembles the rest of the sitting, so that each question belongs to a test with the right content.
  *
- * Dynamic programming selects texts with their questions, and weight selects the other items. Then exchanges repair
- * kinds that have too many items, and improve the test. The result is within 1 % of the exact optimum of an integer
- * programme (`test/sittings/shadow-test.test.ts`) in a hundredth of its time.
+ * Dynamic programming selects texts with their questions, and the heaviest other items fill the remaining places. Then
+ * exchanges repair kinds that have too many items, and improve the test. The result is within 1 % of the exact optimum
+ * of an integer programme (`test/sittings/shadow-test.test.ts`) in a hundredth of its time.
  */
 
 export type TestState = {
@@ -14,13 +14,13 @@ export type TestState = {
   free: Uint8Array;
   /** The worth of each item, at least 0. */
   weights: Float64Array;
-  /** Items that count, in order. */
+  /** Indices of the shown items in order, without items that were not reached. */
   given: readonly number[];
   /** The text that is open for further questions, or −1. */
   openPassage: number;
 };
 
-/** The remaining items, in no order. There are too few only if the bank has no more. */
+/** Returns the items of the rest of the test, in no order. There are too few only if the bank has no more. */
 export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   const singles = singlesOf(pool, state.free, state.weights);
   let best = new Draft(pool, { state, singles, fillBy: state.weights, fillFrom: singles });
@@ -35,18 +35,24 @@ export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   return best.items();
 }
 
-/** The input of a draft. The first filling may use other weights than the final worth. */
+/**
+ * The input of a draft. `fillBy` selects the first items, and may differ from the weights by which finished drafts are
+ * compared.
+ */
 type Start = {
   state: TestState;
-  /** Free items without a text, by domain, heaviest first: by the final weights, and by those of the filling. */
+  /**
+   * Free items without a text, by domain. `singles` is sorted by `state.weights` and `fillFrom` by `fillBy`, heaviest
+   * first.
+   */
   singles: readonly (readonly number[])[];
   fillBy: Float64Array;
   fillFrom: readonly (readonly number[])[];
 };
 
 /**
- * The start of another draft, with the price of each kind taken off. Texts are selected before kinds are repaired, and
- * at these prices other texts may be worth more (Lagrangian relaxation).
+ * Returns the start of another draft, in which the price of each kind lowers the weights. Texts are selected before
+ * kinds are repaired, and at these prices other texts may be worth more (Lagrangian relaxation).
  */
 function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
   const { kindsOfItem } = pool.content;
@@ -58,7 +64,7 @@ function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
   return { ...start, fillBy, fillFrom: singlesOf(pool, start.state.free, fillBy) };
 }
 
-/** The start of another draft, without one item. */
+/** Returns the start of another draft, in which one item can't be selected. */
 function without(item: number, pool: DeliveryPool, { state, singles, fillBy, fillFrom }: Start): Start {
   const free = state.free.slice();
   free[item] = 0;
@@ -76,7 +82,10 @@ function singlesOf(pool: DeliveryPool, free: Uint8Array, weights: Float64Array):
   );
 }
 
-/** A weight to 2⁻³⁰ and the item's index share one number, because numbers are sorted ten times as fast as objects. */
+/**
+ * One number holds a weight (to 2⁻³⁰) and the item's index, because sorting numbers is ten times as fast as sorting
+ * objects.
+ */
 const weightSteps = 2 ** 30;
 const maxItems = 2 ** 12;
 
@@ -90,7 +99,7 @@ function heaviestFirst(items: readonly number[], weights: Float64Array): number[
   return Array.from(keys.sort().reverse(), (key) => maxItems - 1 - (key % maxItems));
 }
 
-/** Questions on one text. */
+/** Questions to select together on one text. */
 type QuestionSet = { passage: number; items: number[]; weight: number };
 type Exchange = { out: number; into: number; loss: number };
 
@@ -106,9 +115,9 @@ class Draft {
   readonly #slots: number[];
   readonly #passageCounts: Int16Array;
   #words = 0;
-  /** Whether a text could be selected. */
+  /** Whether the draft could select any text. */
   choseTexts = false;
-  /** By kind, the loss of the last exchange that repaired it. */
+  /** By kind, the price: how much weight the last exchange lost that repaired the kind. */
   readonly prices: Float64Array;
 
   constructor(pool: DeliveryPool, start: Start) {
@@ -147,7 +156,7 @@ class Draft {
     return this.items().reduce((sum, i) => sum + this.state.weights[i]!, 0);
   }
 
-  /** By how much kinds and words exceed their maxima. */
+  /** The sum by which kinds and words exceed their maxima. */
   get excess(): number {
     const { maxPerKind, control } = this.content;
     let excess = Math.max(0, this.#words - control.maxWords);
@@ -155,7 +164,10 @@ class Draft {
     return excess;
   }
 
-  /** Items that keep out an enemy in another domain which would gain more, the costliest first. */
+  /**
+   * Returns selected items whose removal would gain weight, because each keeps out an enemy in another domain. The
+   * largest gain comes first.
+   */
   inTheWay(): number[] {
     const { pool, state, start } = this;
     const { weights } = state;
@@ -179,7 +191,7 @@ class Draft {
     return [...gains].sort(([i, x], [j, y]) => y - x || i - j).map(([item]) => item);
   }
 
-  /** Fills every domain's share by weight. Places that a domain can't fill go to the others. */
+  /** Fills the places of each domain with the heaviest items. Places that a domain can't fill go to other domains. */
   #fill(): void {
     let left = 0;
     this.#slots.forEach((slots, d) => {
@@ -207,7 +219,7 @@ class Draft {
     return taken;
   }
 
-  /** The sets of questions that are worth most, together with the best single items for the other places. */
+  /** Selects the sets of questions that are worth most together with the best single items for the remaining places. */
   #bestSets(d: number, slots: number): QuestionSet[] {
     const { pool } = this;
     const { fillBy, fillFrom } = this.start;
@@ -231,7 +243,7 @@ class Draft {
         for (const set of sets) {
           const before = j - set.items.length;
           if (before < 0 || through[before] === undefined) continue;
-          // Places are filled from the highest down, so lower entries don't have this text yet.
+          // Places are computed from the highest down, so lower entries don't contain this text yet.
           const value = best[before]! + set.weight;
           if (value > best[j]!) {
             best[j] = value;
@@ -261,7 +273,7 @@ class Draft {
     return Math.ceil(control.minOnTexts * planned[d]! - noGain) - given;
   }
 
-  /** The best set of each size. A set is required while the open text has too few questions. */
+  /** Returns the best set of each size. A set is required if the open text has too few questions so far. */
   #setsOf(p: number): { sets: QuestionSet[]; optional: boolean } {
     const { control } = this.content;
     const given = this.#passageCounts[p]!;
@@ -296,7 +308,7 @@ class Draft {
     let best: number[] = [];
     let [nearest, max] = [-1, -Infinity];
     const picked: number[] = [];
-    // A text has few questions, so all combinations are tried. The heaviest may be the enemy of two others.
+    // All combinations are tried, because a text has few questions and the heaviest question may exclude two others.
     const extend = (from: number, weight: number, floored: number): void => {
       if (picked.length === places) {
         const near = Math.min(floored, wanted);
@@ -345,7 +357,7 @@ class Draft {
     }
   }
 
-  /** Makes exchanges that gain, because the repair of one kind can leave room in another. */
+  /** Makes all exchanges that gain weight, because the repair of one kind can leave room in another kind. */
   #improve(): void {
     for (;;) {
       const exchange = this.#cheapest(
@@ -359,7 +371,7 @@ class Draft {
     }
   }
 
-  /** The exchange of two items of one domain or text with the least loss, which is below `below`. */
+  /** Finds the exchange of two items of one domain or text that loses least. The loss must be below `below`. */
   #cheapest(
     mayGo: (out: number) => boolean,
     mayCome: (out: number, into: number) => boolean,
@@ -379,13 +391,13 @@ class Draft {
       return true;
     };
     for (const singles of this.start.singles) {
-      // The lightest first, because their loss bounds the search for the others.
+      // The lightest items are tried first, because their small loss ends the search for the others early.
       for (let k = singles.length - 1; k >= 0; k--) {
         const out = singles[k]!;
         if (this.#chosen[out] === 0 || !mayGo(out)) continue;
         for (const into of singles) {
           if (this.#chosen[into] === 1) continue;
-          // Lighter items lose more, unless a price counts.
+          // All further items are lighter and lose more, unless a price changes the order.
           if (!consider(out, into) && price === undefined) break;
         }
       }
@@ -407,7 +419,7 @@ class Draft {
     return hasFloor[out] === 0 || isFloored[out] === 0 || isFloored[into] === 1;
   }
 
-  /** Whether an item fits in place of `out`. Filling ignores response types, which are repaired later. */
+  /** Whether an item can replace `out`. Filling ignores response types, because a later step repairs them. */
   #fits(into: number, out: number, filling: boolean): boolean {
     const { kindsOfItem, maxPerKind, typeOfItem, words, control } = this.content;
     for (const enemy of this.pool.enemies[into]!) if (this.#chosen[enemy] === 1 && enemy !== out) return false;
