@@ -145,7 +145,7 @@ function shown(
     extent === 'some'
       ? `More than ${number(maxScanned)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${number(scanned)} learners were maxScanned through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(scanned)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
         : null;
   const none =
     isOpen(filter) && previous === null
