@@ -35,16 +35,10 @@ export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   return best.items();
 }
 
-/**
- * The input of a draft. `fillBy` selects the first items, and may differ from the weights by which finished drafts are
- * compared.
- */
+/** `fillBy` selects a draft's first items. It may differ from the weights that compare finished drafts. */
 type Start = {
   state: TestState;
-  /**
-   * Free items without a text, by domain. `singles` is sorted by `state.weights` and `fillFrom` by `fillBy`, heaviest
-   * first.
-   */
+  /** Free items without a text, by domain, heaviest first: `singles` by `state.weights`, `fillFrom` by `fillBy`. */
   singles: readonly (readonly number[])[];
   fillBy: Float64Array;
   fillFrom: readonly (readonly number[])[];
@@ -82,10 +76,7 @@ function singlesOf(pool: DeliveryPool, free: Uint8Array, weights: Float64Array):
   );
 }
 
-/**
- * One number holds a weight (to 2⁻³⁰) and the item's index, because sorting numbers is ten times as fast as sorting
- * objects.
- */
+/** A weight (to 2⁻³⁰) and an item's index in one number, because numbers sort ten times as fast as objects. */
 const weightSteps = 2 ** 30;
 const maxItems = 2 ** 12;
 

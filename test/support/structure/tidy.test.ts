@@ -263,10 +263,10 @@ test('text is normalised by personal-data.ts', () =>
 
 suite('the tree', () => {
   // It only falls. A change that brings a feature raises it and says why.
-  test('src and cli have at most 71,200 lines', () => {
+  test('src and cli have at most 72,600 lines', () => {
     const lines = [...src, ...cli].reduce((sum, file) => sum + read(file).split('\n').length - 1, 0);
     assert.ok(
-      lines <= 71_200,
+      lines <= 72_600,
       `They have ${lines.toLocaleString('en-GB')}. Cut, or say in the commit what the lines bring.`,
     );
   });
