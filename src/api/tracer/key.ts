@@ -107,7 +107,8 @@ type KeyFacts = {
   /** Calls with status 200 whose lowest and highest position enclose the result's position. */
   pages: Poll[];
   /**
-   * The first read of the result or its learner by ID before the result had its present position, and the first since.
+   * Reads by ID of the result or its learner: the first read before the result got its present position, and the first
+   * read after that.
    */
   reads: Poll[];
   /** The first and the last polls since the result has its present position. */

@@ -39,7 +39,7 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
 }
 
 /**
- * The feed's lock serialises changes, so each call compares its values with the policy that it replaces.
+ * Changes the policy under the feed's lock, so that changes run one after another.
  * @param options kinds that are left out, and a null `automatic`, keep their values
  */
 export async function setPolicy(

@@ -48,7 +48,8 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const { level, theta, met, inside_interval: inside } = sitting.deciding_rule;
   const share = `${Math.round(sitting.threshold_share * 100)}%`;
   const name = plainText(level);
-  // Engines this far apart are reconciled to a level between theirs, which may be on the other side of the threshold.
+  // If the two engines differ by 2 or more levels, the reconciled level is between their levels. The reconciled level
+  // may then be on the other side of the threshold.
   const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
   const isByPerson = isSetByPerson(input);
   const [ofFlag, ofSitting] = isByPerson

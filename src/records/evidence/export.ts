@@ -80,7 +80,8 @@ export async function exportEvidence(
   const leave = await enter(folder);
   const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
   try {
-    // The temporary file may contain evidence of a learner who was erased since.
+    // An interrupted export leaves a temporary file. The file may contain evidence of a learner who was erased after
+    // that export.
     await rm(join(folder, partName), { force: true });
     const values = [organisationId, sinceUs];
     const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, values);

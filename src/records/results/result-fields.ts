@@ -201,7 +201,7 @@ function addFaults(faults: Fault[], record: Record<string, unknown>, fields: Fie
       });
   }
   if (Object.keys(record).length === present) return;
-  // The fault does not name an unknown field, because people put names and numbers there.
+  // The message does not repeat an unknown field's name, because the name may contain personal data.
   const names = Object.keys(fields);
   faults.splice(first, 0, {
     field: path === '' ? 'the record' : path.slice(0, -1),

@@ -41,8 +41,8 @@ const around = `
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
         from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s`;
 
-// SQL: whether an invitation has such a sitting. `offset 0` makes PostgreSQL check the invitations one by one.
-// Otherwise a plan may read the sittings of all invitations.
+// SQL: whether an invitation has a sitting that meets the condition `more`. `offset 0` makes PostgreSQL check the
+// invitations one by one. Otherwise a plan may read the sittings of all invitations.
 const sittings = (more: string) =>
   `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more} offset 0)`;
 const begun = sittings('');

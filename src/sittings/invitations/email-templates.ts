@@ -12,8 +12,8 @@ const mailed = statement('invitation.mailed')`
    where organisation_id = $1 and invitation_id = any($2) and status = 'open' and expires_at > $3
      and (mailed_at is null or mailed_at <= $4) returning invitation_id`;
 
-// An open invitation can be mailed again to the new address, so `mailed_at` becomes null. A used invitation keeps
-// `mailed_at`.
+// If a learner's email address changes, an open invitation can be mailed to the new address, so `mailed_at` becomes
+// null. A used invitation keeps `mailed_at`.
 const unmailed = statement('invitation.unmailed')`
   with was as (
     select i.invitation_id, i.status, i.mailed_at

@@ -47,7 +47,7 @@ export type AccessPath =
   /** Reads all results of the learners, and sorts the results. */
   | { by: 'learner'; keys: string[] };
 
-/** The database rows that the filter's groups and learner stand for. */
+/** The filter's groups and learner as conditions on database rows. */
 export type PageScope = {
   /** Group sets of the matching rows. Null: every set matches. */
   groupSets: string[] | null;

@@ -112,7 +112,8 @@ async function rename(visit: Visit): Promise<Answer> {
     );
     return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
   } catch (error) {
-    // Another person changed the reference to this name while the confirmation was open.
+    // We refuse a name that equals the learner's reference. While the confirmation was open, another person gave the
+    // learner a reference that equals this name.
     if (!(error instanceof NameRefused)) throw error;
     return namePage(visit, head, fullName, { full_name: isReference });
   }

@@ -54,7 +54,8 @@ async function erase(visit: Visit): Promise<Answer> {
   const id = params.learner_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   await change((work) => eraseLearner(work, organisationId, id, { actor: userId }), id);
-  // A form that is sent twice finds the erasure of the first time, and leads to its page too.
+  // If the form is sent twice, the second request finds the first request's erasure and also redirects to the erasure's
+  // page.
   if ((await findErasure(visit.app.db, organisationId, id)) === undefined) throw new NoSuchPage();
   return { to: `${base}/learners/${id}/erased` };
 }
