@@ -37,7 +37,7 @@ export const commands: Command[] = [
         const made = await inviteUser(work, organisationId, { ...invitation, ...mailFrom });
         if (made === 'member')
           throw new Failure(
-            'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
+            'A person with this email address has another role in the organisation: give that role, or remove the person first.',
           );
         // The operator may give every role, so `outranked` does not occur.
         if (typeof made === 'string') throw new Failure('The organisation has too many people and open invitations.');

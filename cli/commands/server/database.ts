@@ -40,7 +40,7 @@ async function distributeDatabase(call: Call<{ dryRun: boolean; shards: number }
       text: taken.length === 0 ? 'The database is distributed.' : `The database is distributed: ${taken.length} steps.`,
     };
   } catch (error) {
-    if (call.signal.aborted) throw new Failure('Stopped between two steps: the same command goes on.');
+    if (call.signal.aborted) throw new Failure('Stopped between two steps: run the command again to continue.');
     throw error;
   } finally {
     await db.close();
@@ -75,7 +75,7 @@ export const commands: Command[] = [
         if (!isProved) {
           const [where] = await db.query<{ name: string }>('select current_database() as name');
           lines.push(
-            `Nobody answers at DATABASE_URL: whether it leads to ${where!.name}, too, as DATABASE_DIRECT_URL does, is looked at when the service starts.`,
+            `No database answers at DATABASE_URL. The service checks at its start whether it leads to ${where!.name}, as DATABASE_DIRECT_URL does.`,
           );
         }
         return { json: { applied, one_database: isProved }, text: lines.join('\n') };

@@ -96,7 +96,7 @@ export async function changeMember(
 }
 
 /**
- * Holds a membership: until this transaction ends, nobody can remove the member.
+ * Holds a membership: until this transaction ends, no other transaction can remove the member.
  * @returns whether the person is a member
  */
 export async function holdMembership(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {

@@ -44,7 +44,7 @@ function countWords(value: unknown): number {
   );
 }
 
-/** Returns the working time below which nobody can read a question with this many words. */
+/** Returns the working time below which no learner can read a question with this many words. */
 export function fastBelowMs(words: number): number {
   return Math.min(maxMs, minMs + words * wordMs);
 }

@@ -14,7 +14,7 @@ const sameAs = (shown: Shown, { domains }: Pick<Judged, 'domains'>): boolean =>
 /**
  * Scores the domains of a sitting's result again for another placement.
  * @param shown the domains that the result has at the placement `from`
- * @returns null if the result has no sitting, or if somebody amended its domains, which then stay as they are
+ * @returns null if the result has no sitting, or if a person amended its domains, which then stay as they are
  */
 export async function judgeDomainsAgain(
   app: App,

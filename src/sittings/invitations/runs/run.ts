@@ -22,7 +22,7 @@ import type { Cells } from './table.ts';
 
 export const invitationRuns = jobsOf<RunInput, RunProgress>({
   kind: 'invitation_run',
-  // Steps also run while the organisation is suspended, so that overdue runs end. Nobody is invited during a
+  // Steps also run while the organisation is suspended, so that overdue runs end. No learner is invited during a
   // suspension.
   evenSuspended: true,
   step: inviteBatch,

@@ -98,8 +98,8 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
     countInvitations(app.db, id, visibility, nowMs),
   ]);
   const review = `${base}/review`;
-  const ending = `within ${limits.expiringDays} days, and nobody has begun`;
-  const unopened = `that nobody has begun for ${limits.unopenedDays} days`;
+  const ending = `within ${limits.expiringDays} days, not begun`;
+  const unopened = `not begun for ${limits.unopenedDays} days`;
   const apart = 'to review: the engines are a level or more apart';
   const changed = 'to review: the answers changed in the middle';
   return [
@@ -197,7 +197,7 @@ export async function todayPart(visit: Visit): Promise<Content> {
       html`<li><a href="${to}"><strong class="${isPressing ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${words[count === 1 ? 0 : 1]}</a></li>`,
   );
   return [
-    html`<h2>What needs somebody</h2>`,
+    html`<h2>Needs attention</h2>`,
     items.length === 0 ? empty('Nothing needs anybody just now.') : html`<ul class="choices">${items}</ul>`,
   ];
 }

@@ -74,7 +74,7 @@ async function start(visit: Visit): Promise<Answer> {
   return {
     title: 'Start',
     heading: name(organisation.name),
-    says: 'What needs somebody today, each line leading to where it is mended.',
+    says: 'What needs attention today, with a link to the page for each.',
     main: [
       notice(query, {
         asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',

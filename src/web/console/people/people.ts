@@ -120,7 +120,7 @@ async function invite(visit: Visit): Promise<Answer> {
 }
 
 const refusals: Record<Extract<Invited, string>, string> = {
-  member: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
+  member: 'A person with this email address belongs to the organisation already: open their page for a new link.',
   outranked: 'An owner has invited this address as an owner already. Only an owner can change that.',
   full: 'There are too many people and open invitations: remove some first.',
 };

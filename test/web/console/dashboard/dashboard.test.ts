@@ -60,8 +60,8 @@ suite('what needs somebody today', async () => {
         '2 learners ask for a person’s review',
         '2 results to review: the engines are a level or more apart',
         '100+ placements close to a boundary',
-        '3 invitations end within 3 days, and nobody has begun',
-        '3 invitations that nobody has begun for 7 days',
+        '3 invitations end within 3 days, not begun',
+        '3 invitations not begun for 7 days',
         '0 credits are left for invitations',
       ],
     );
@@ -100,8 +100,8 @@ suite('what needs somebody today', async () => {
         '1 learner asks for a person’s review',
         '1 result to review: the engines are a level or more apart',
         '1 placement close to a boundary',
-        '1 invitation ends within 3 days, and nobody has begun',
-        '1 invitation that nobody has begun for 7 days',
+        '1 invitation ends within 3 days, not begun',
+        '1 invitation not begun for 7 days',
       ],
     );
   });
