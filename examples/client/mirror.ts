@@ -1,6 +1,6 @@
 // Keeps the service's results in an SQLite file until it is stopped, whatever happens meanwhile. In this repository:
 //   npm run build -w client
-//   API=http://127.0.0.1:8080 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… npx node examples/client/mirror.ts results.sqlite
+//   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… npx node examples/client/mirror.ts results.sqlite
 import { DatabaseSync } from 'node:sqlite';
 import { Client, sync } from '@ars/client';
 import { sqliteStore } from '@ars/client/sqlite';
@@ -9,15 +9,13 @@ const { API = '', ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = process.env;
 const stopping = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stopping.abort());
 
-// README begins
+// example begins
 const client = new Client({ baseUrl: API, accessKeyId: ACCESS_KEY_ID, secretAccessKey: SECRET_ACCESS_KEY });
 const mirror = sync({
   client,
   store: sqliteStore(new DatabaseSync(process.argv[2] ?? 'results.sqlite')),
   everyMs: 10_000,
-  onChange: (changes) => {
-    for (const { kind, id } of changes) console.log(kind, id);
-  },
+  onChange: (changes) => console.log(`${changes.length} changes`),
   onReport: (report) =>
     console.log(
       'failed' in report
@@ -26,7 +24,7 @@ const mirror = sync({
     ),
   signal: stopping.signal,
 });
-// Somebody may have been at the file: its rows are counted at every start, not only once a week.
+// Another program may have changed the file, so the mirror counts its rows at every start.
 void mirror.verify().catch(() => {});
 await mirror.done;
-// README ends
+// example ends

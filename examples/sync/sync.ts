@@ -9,7 +9,7 @@ const state = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { sinc
 
 type Page = { data: { assessment_id: string; status?: string }[]; pagination: { next: string } };
 
-// README begins
+// example begins
 let url = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${state.since}`}`;
 let walk = null;
 let restores = 0;
@@ -37,7 +37,7 @@ while (url) {
   url = pagination.next;
 }
 Object.assign(state, walk);
-// README ends
+// example ends
 
 writeFileSync(`${file}.new`, JSON.stringify(state));
 renameSync(`${file}.new`, file);

@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join, posix } from 'node:path';
 import { refusalsOf } from '../../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../../src/api/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../../src/api/http/headers.ts';
@@ -13,23 +13,36 @@ import '../../src/platform/observability/metric-definitions.ts';
 import { metricsTable } from '../../src/platform/observability/metrics.ts';
 import { exampleOrigin, settingsTable } from '../../src/platform/config/settings.ts';
 import { architecturePicture } from './structure/architecture.ts';
+import { projectFiles } from './structure/source-tree.ts';
 import { clientTypes } from './client-types.ts';
 import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
 const root = join(import.meta.dirname, '../..');
+const errorsPage = 'docs/errors.md';
 
-/** The committed document with each part between `<!-- made: name -->` and `<!-- end -->` made anew. */
-async function filled(path: string, parts: Record<string, () => Promise<string>>): Promise<string> {
-  let text = await readFile(join(root, path), 'utf8');
-  for (const [name, make] of Object.entries(parts)) {
-    const pattern = new RegExp(`(<!-- made: ${name} -->\n)[^]*?(<!-- end -->)`);
-    if (!pattern.test(text)) throw new Error(`${path} has no place for ${name}`);
-    const made = await make();
-    text = text.replace(pattern, (_all, begin: string, end: string) => `${begin}${made}\n${end}`);
+/** Makes the text of a part. `link` makes a path of the repository into a link from the page. */
+type Maker = (link: (path: string) => string) => string | Promise<string>;
+
+const marker = /(<!-- made: (.+?) -->\n)([^]*?)(<!-- end -->)/g;
+
+/** The committed page with each part between `<!-- made: NAME -->` and `<!-- end -->` made from the sources. */
+async function filled(path: string): Promise<string> {
+  const text = await readFile(join(root, path), 'utf8');
+  const link = (to: string) => posix.relative(posix.dirname(path), to);
+  let result = '';
+  let at = 0;
+  for (const match of text.matchAll(marker)) {
+    const [all, begin = '', name = '', old = '', end = ''] = match;
+    const maker = makers[name];
+    const file = /^file (\S+)$/.exec(name)?.[1];
+    if (maker === undefined && file === undefined) throw new Error(`${path}: nothing makes the part ${name}`);
+    const made = file === undefined ? await maker!(link) : await example(file, old);
+    result += `${text.slice(at, match.index)}${begin}${made}\n${end}`;
+    at = match.index + all.length;
   }
-  return text;
+  return result + text.slice(at);
 }
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
@@ -69,12 +82,12 @@ function toldErrors(): Told[] {
   }));
 }
 
-async function errorCodes(): Promise<string> {
+function errorCodes(link: (path: string) => string): string {
   return table(
     ['Status', 'Code', 'Where', 'What it says'],
     toldErrors().map(({ status, code, where, message }) => [
       String(status),
-      `[\`${code}\`](errors.md#${code})`,
+      `[\`${code}\`](${link(errorsPage)}#${code})`,
       where,
       message,
     ]),
@@ -82,12 +95,12 @@ async function errorCodes(): Promise<string> {
 }
 
 /** For each code the part of its section that says when it comes and what it says. */
-function errorParts(): Record<string, () => Promise<string>> {
+function errorParts(): Record<string, Maker> {
   const line = ({ status, where, message }: Told) => `${status}, ${where}: “${message}”`;
   return Object.fromEntries(
     [...Map.groupBy(toldErrors(), ({ code }) => code)].map(([code, told]) => [
       code,
-      async () => told.map((one) => (told.length === 1 ? line(one) : `- ${line(one)}`)).join('\n'),
+      () => told.map((one) => (told.length === 1 ? line(one) : `- ${line(one)}`)).join('\n'),
     ]),
   );
 }
@@ -192,59 +205,46 @@ async function decisions(): Promise<string> {
   return files.map((name, i) => `- [${titles[i]!}](${name})`).join('\n');
 }
 
-async function example(path: string): Promise<string> {
+/** The code of a file, or its parts between `example begins` and `example ends`. The fence keeps its first line. */
+async function example(path: string, old: string): Promise<string> {
   const text = await readFile(join(root, path), 'utf8');
-  const part = /\/\/ README begins\n([^]*)\/\/ README ends/.exec(text)?.[1];
-  if (part === undefined) throw new Error(`${path} has no part for the README`);
-  return `\`\`\`ts\n${part}\`\`\``;
+  const parts = [...text.matchAll(/^.*example begins.*\n([^]*?)^.*example ends.*$/gm)].map(([, part]) => part!);
+  const code = parts.length === 0 ? text : parts.join('\n');
+  const indents = code
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => /^ */.exec(line)![0].length);
+  const fence = /^```.*/.exec(old)?.[0] ?? `\`\`\`${extname(path).slice(1)}`;
+  return `${fence}\n${code.replaceAll(new RegExp(`^ {${Math.min(...indents)}}`, 'gm'), '').trim()}\n\`\`\``;
 }
+
+/** The parts by their names. */
+const makers: Record<string, Maker> = {
+  ...errorParts(),
+  codes: errorCodes,
+  'request headers': () => headerTable(requestHeaders),
+  'reply headers': () => headerTable(replyHeaders),
+  limits: limitTable,
+  'filters with since': sinceTable,
+  chaos: chaosTable,
+  scenarios: scenarioTable,
+  'personal columns': () => personalColumns(table),
+  'left out': () => leftOut(table),
+  'tables of nobody': () => ofNobody(table),
+  list: decisions,
+  settings,
+  metrics,
+  growth: () => growth(table),
+};
+
+/** The pages of users. Engineers have the pages in docs/engineering and docs/decisions too. */
+export const userPages = projectFiles().filter((file) =>
+  /^(README|client\/README|docs\/(?!engineering\/|decisions\/).+)\.md$/.test(file),
+);
 
 export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(exampleOrigin)) },
-  {
-    path: 'client/src/openapi.ts',
-    make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))),
-  },
-  {
-    path: 'README.md',
-    make: () =>
-      filled('README.md', {
-        sync: () => example('examples/sync/sync.ts'),
-        mirror: () => example('examples/client/mirror.ts'),
-      }),
-  },
-  {
-    path: 'docs/integrator.md',
-    make: () =>
-      filled('docs/integrator.md', {
-        codes: errorCodes,
-        'request headers': async () => headerTable(requestHeaders),
-        'reply headers': async () => headerTable(replyHeaders),
-        limits: async () => limitTable(),
-        'filters with since': async () => sinceTable(),
-        chaos: async () => chaosTable(),
-        scenarios: async () => scenarioTable(),
-      }),
-  },
-  { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },
-  {
-    path: 'docs/data-protection.md',
-    make: () =>
-      filled('docs/data-protection.md', {
-        'personal columns': async () => personalColumns(table),
-        'left out': async () => leftOut(table),
-        'tables of nobody': async () => ofNobody(table),
-      }),
-  },
-  { path: 'docs/architecture.svg', make: architecturePicture },
-  { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
-  {
-    path: 'docs/operator.md',
-    make: () =>
-      filled('docs/operator.md', {
-        settings: async () => settings(),
-        metrics: async () => metrics(),
-        growth: async () => growth(table),
-      }),
-  },
+  { path: 'client/src/openapi.ts', make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))) },
+  { path: 'docs/engineering/architecture.svg', make: architecturePicture },
+  ...[...userPages, 'docs/decisions/README.md'].map((path) => ({ path, make: () => filled(path) })),
 ];

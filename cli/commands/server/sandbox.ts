@@ -48,16 +48,13 @@ const shown = (count: number): string => count.toLocaleString('en-GB');
 function welcome({ app }: Service, sandbox: Sandbox, since: string, activity: number, chaos: Chaos | null): string {
   const url = app.settings.baseUrl;
   const code = totpCode(sandbox.owner.totp_secret, app.clock.nowMs());
-  const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
+  const curl = 'curl -s -H "X-Access-Key-Id: $ACCESS_KEY_ID" -H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"';
   return `
 ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
     chaos === null ? '' : `\n${chaosInWords(chaos)}`
   }
 
-  Base address       ${url}${apiBase}
   Organisation       ${sandbox.organisation.public_id}
-  Access key id      ${sandbox.keyId}
-  Secret access key  ${sandbox.secret}
   Documentation      ${url}/docs/
 
   Console            ${url}/console
@@ -66,11 +63,17 @@ ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 
   Code               ${code}, for half a minute; a new one: npm run -s ars -- sandbox code
   Authenticator key  ${sandbox.owner.totp_secret}
 
-Try it:
+Paste these lines into another terminal:
 
-  curl -s ${headers} ${url}${apiBase}/health
-  curl -s ${headers} '${url}${apiBase}/assessments?limit=2'
-  curl -si ${headers} '${url}${apiBase}/assessments?since=${since}'
+  export API=${url}${apiBase}
+  export ACCESS_KEY_ID=${sandbox.keyId}
+  export SECRET_ACCESS_KEY=${sandbox.secret}
+
+Then try the API:
+
+  ${curl} "$API/health"
+  ${curl} "$API/assessments?limit=2"
+  ${curl} -i "$API/assessments?since=${since}"
 
 Stop with Ctrl+C.
 `;

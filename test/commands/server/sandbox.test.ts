@@ -1,12 +1,13 @@
 // Tier: full. Starts two sandboxes together, and kills one.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
+import { promisify } from 'node:util';
 import { withService } from '../../support/service.ts';
 
 const ars = new URL('../../../cli/ars.ts', import.meta.url).pathname;
@@ -49,8 +50,8 @@ test('a sandbox shows data as soon as it prints its key pair; killed there, the 
   const { databaseUrl } = await withService();
   const folder = await mkdtemp(join(tmpdir(), 'ars-sandbox-'));
   after(() => rm(folder, { recursive: true }));
-  const run = (...words: string[]) =>
-    spawn(process.execPath, [ars, 'sandbox', '--learners', '320', ...words], {
+  const run = (...words: string[]) => {
+    const child = spawn(process.execPath, [ars, 'sandbox', '--learners', '320', ...words], {
       env: {
         ...process.env,
         DATABASE_URL: databaseUrl,
@@ -60,6 +61,9 @@ test('a sandbox shows data as soon as it prints its key pair; killed there, the 
       },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
+    after(() => child.kill('SIGKILL'));
+    return child;
+  };
   const firstPage = async (base: string, id: string, secret: string) => {
     const headers = { 'X-Access-Key-Id': id, 'X-Secret-Access-Key': secret };
     const answer = await fetch(`${base}/assessments`, { headers });
@@ -73,16 +77,30 @@ test('a sandbox shows data as soon as it prints its key pair; killed there, the 
     printed += `${line}\n`;
     if (line === 'Stop with Ctrl+C.') break;
   }
-  const told = (name: string) => new RegExp(`${name} +(\\S+)`).exec(printed)![1]!;
-  const [id, secret] = [told('Access key id'), told('Secret access key')];
-  assert.equal(await firstPage(told('Base address'), id, secret), 100);
+  // A shell runs the printed lines as they are pasted.
+  const lines = (begin: string) =>
+    printed
+      .split('\n')
+      .filter((line) => line.startsWith(`  ${begin}`))
+      .map((line) => line.trim());
+  const shell = promisify(execFile);
+  const exports = `${lines('export ').join('\n')}\n`;
+  const shown = await shell('sh', ['-c', `${exports}printf '%s\\n' "$API" "$ACCESS_KEY_ID" "$SECRET_ACCESS_KEY"`]);
+  const [api, id, secret] = shown.stdout.split('\n') as [string, string, string];
+  assert.equal(await firstPage(api, id, secret), 100);
+  const curls = lines('curl ');
+  assert.equal(curls.length, 3);
+  for (const curl of curls) {
+    assert.ok(!curl.includes(secret));
+    assert.match((await shell('sh', ['-c', `${exports}${curl} -f`])).stdout, /"status":|"data":/);
+  }
   killed.kill('SIGKILL');
   await ended;
 
   const next = run('--json');
   const nextEnded = once(next, 'exit');
-  const lines = createInterface({ input: next.stdout })[Symbol.asyncIterator]();
-  const ready = JSON.parse((await lines.next()).value!);
+  const nextLines = createInterface({ input: next.stdout })[Symbol.asyncIterator]();
+  const ready = JSON.parse((await nextLines.next()).value!);
   assert.deepEqual([ready.access_key_id, ready.secret_access_key, ready.learners], [id, secret, 320]);
   next.kill('SIGTERM');
   assert.deepEqual(await nextEnded, [0, null]);
