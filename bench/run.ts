@@ -13,7 +13,7 @@ import { rowOf } from './support/figures.ts';
 
 /**
  * Runs the benchmarks one after the other, each on a new database of the server that DATABASE_URL names, and writes their
- * figures into docs/performance.md. A benchmark that was measured at this commit is left out unless --again is given.
+ * figures into docs/engineering/performance.md. A benchmark that was measured at this commit is left out unless --again is given.
  */
 const usage = `Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
   DATABASE_URL   PostgreSQL, with a role that may create databases
@@ -35,7 +35,7 @@ function optionsOf(args: string[]) {
 }
 
 const root = join(import.meta.dirname, '..');
-const document = join(root, 'docs/performance.md');
+const document = join(root, 'docs/engineering/performance.md');
 const read = () => readFileSync(document, 'utf8');
 
 function git(...args: string[]): string {

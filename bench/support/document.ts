@@ -1,13 +1,14 @@
 const [opens, closes] = ['<!-- measured by npm run bench -->', '<!-- end of what npm run bench measured -->'];
 
-/** One benchmark in docs/performance.md: its heading, a line on how it was measured, and its table. */
+/** One benchmark in docs/engineering/performance.md: its heading, a line on how it was measured, and its table. */
 type Part = { heading: string; measured: string; rows: string[] };
 
 const headingOf = (part: string) => /^### (.+)$/m.exec(part)?.[1];
 
 function partsOf(document: string): { before: string; parts: string[]; after: string } {
   const [from, to] = [document.indexOf(opens), document.indexOf(closes)];
-  if (from < 0 || to < from) throw new Error(`docs/performance.md has no place between "${opens}" and "${closes}".`);
+  if (from < 0 || to < from)
+    throw new Error(`docs/engineering/performance.md has no place between "${opens}" and "${closes}".`);
   const parts = document.slice(from + opens.length, to).split(/^(?=### )/m);
   return {
     before: document.slice(0, from + opens.length),

@@ -8,7 +8,7 @@ export type Figure = {
   goal?: { atLeast: number } | { atMost: number };
 };
 
-/** Prints a figure. `bench/run.ts` names a file in BENCH_FIGURES and writes its lines into docs/performance.md. */
+/** Prints a figure. `bench/run.ts` names a file in BENCH_FIGURES and writes its lines into docs/engineering/performance.md. */
 export function figure(what: string, value: number, unit: string, goal?: Figure['goal']): void {
   if (!Number.isFinite(value)) throw new Error(`${what} has no figure.`);
   const one: Figure = { what, value, unit, goal };
@@ -35,7 +35,7 @@ function valueOf(figure: Figure): string {
   return written(rounded(figure.value, more));
 }
 
-/** A row of docs/performance.md, with the goal in brackets. A figure that misses its goal is printed in bold. */
+/** A row of docs/engineering/performance.md, with the goal in brackets. A figure that misses its goal is printed in bold. */
 export function rowOf(figure: Figure): string {
   const { what, unit, goal } = figure;
   const measured = `${valueOf(figure)} ${unit}`;

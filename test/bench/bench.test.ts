@@ -12,7 +12,7 @@ import { withService } from '../support/service.ts';
 
 /** What npm run bench does besides measuring. */
 
-suite('a row of docs/performance.md', () => {
+suite('a row of docs/engineering/performance.md', () => {
   const row = (value: number, goal: { atLeast: number } | { atMost: number }) =>
     rowOf({ what: 'pages', value, unit: 'times', goal });
 
@@ -29,7 +29,7 @@ suite('a row of docs/performance.md', () => {
     assert.equal(rowOf({ what: 'memory', value: 200, unit: 'MB' }), '|memory|200 MB|'));
 });
 
-suite('docs/performance.md', () => {
+suite('docs/engineering/performance.md', () => {
   const opens = '<!-- measured by npm run bench -->';
   const closes = '<!-- end of what npm run bench measured -->';
   const part = (heading: string, commit: string, row: string) => ({

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { read, root } from '../support/structure/source-tree.ts';
 
 suite('the page on architecture', () => {
-  const page = read('docs/architecture.md');
+  const page = read('docs/engineering/architecture.md');
 
   const [, table = ''] = page.split('## Kinds of change');
   const rows = table

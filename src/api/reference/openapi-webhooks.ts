@@ -44,7 +44,7 @@ export const LearnerGroupsUpdated = Type.Object(
 
 type Webhook = { id: string; description: string; schema: object; example: unknown };
 
-/** By type of event. docs/architecture.md names the other files that a new type needs. */
+/** By type of event. docs/engineering/architecture.md names the other files that a new type needs. */
 function webhooks(): Record<EventType, Webhook> {
   const answer = routes.find((route) => route.id === 'getAssessment')!.answers[200]!;
   const { data: assessment } = answer.example as { data: { groups: { id: string }[] } };

@@ -10,7 +10,7 @@ import type { ScoredAnswer } from './rules.ts';
  *
  * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every possible point of change; van
  * Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for cumulative sums in adaptive tests. The
- * limits come from simulation: `docs/bank-simulation.md` has false alarms and power.
+ * limits come from simulation: `docs/engineering/bank-simulation.md` has false alarms and power.
  */
 export type PersonFit = {
   /** The log likelihood ratio of a change for the better (`better`) or for the worse (`worse`) against no change. */

@@ -1,6 +1,6 @@
 -- The schema of version 1.0.0. Later migrations change it; src/platform/db/schema.sql shows what all of them make.
 --
--- Every key begins with the organisation, so that the tables can be distributed by organisation (docs/citus.md).
+-- Every key begins with the organisation, so that the tables can be distributed by organisation (docs/engineering/citus.md).
 -- Positions in the feed and assessed_at are int8 microseconds since 1970: they must survive the driver unrounded. Every
 -- other time is a timestamptz in milliseconds. Personal data in each column: docs/data/personal-columns.json. Which folder
 -- writes each table: test/support/structure/table-owners.ts.
