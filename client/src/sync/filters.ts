@@ -1,12 +1,6 @@
 import type { Operations } from '../openapi.ts';
 import { searchOf } from '../request.ts';
 
-/** Which results a mirror holds. Everything but `group_id` is a fact of a result that never changes. */
-export type Filters = Pick<
-  Operations['listAssessments']['query'],
-  'subject' | 'rqf_level_code' | 'below_level_1' | 'group_id' | 'assessed_from' | 'assessed_to' | 'learner_ref'
->;
-
 const names = [
   'subject',
   'rqf_level_code',
@@ -16,6 +10,9 @@ const names = [
   'assessed_to',
   'learner_ref',
 ] as const;
+
+/** Which results a mirror holds. Everything but `group_id` is a fact of a result that never changes. */
+export type Filters = Pick<Operations['listAssessments']['query'], (typeof names)[number]>;
 
 /** The filters in one order, so that the same ones are the same text. */
 export function orderedFilters(filters: Filters): Filters {

@@ -120,10 +120,13 @@ function readValidCursor({ app, caller }: Call, binding: CursorBinding, text: st
   return cursor;
 }
 
+/** Replaces the learner's ID in the log if no learner had the reference. */
+export const unknownLearner = 'unknown';
+
 async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<string | null>) | null): Promise<string> {
   if (learnerId === null) return query.canonical;
   const id = await learnerId();
-  return query.canonical.replace(/learner_ref=[^&]*/, `learner_id=${id ?? 'unknown'}`);
+  return query.canonical.replace(/learner_ref=[^&]*/, `learner_id=${id ?? unknownLearner}`);
 }
 
 /** The lowest and the highest value on a page, whether the list ascends or descends. */

@@ -1,6 +1,13 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Cursor } from '../../feed/cursor.ts';
-import { PaginationSchema, cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
+import {
+  PaginationSchema,
+  cacheHeaders,
+  listReply,
+  restoredHeader,
+  singleReply,
+  unknownLearner,
+} from '../http/list-reply.ts';
 import {
   type Parameter,
   among,
@@ -15,6 +22,7 @@ import {
   wholeNumber,
   yesOrNo,
 } from '../http/query.ts';
+import type { TracedResult } from '../tracer/facts.ts';
 import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
@@ -68,18 +76,38 @@ const example = JSON.parse(
   ),
 ) as { assessment_id: string } & Record<string, unknown>;
 
+/**
+ * `excludes` says why a poll with this filter does not get a result; null: the filter lets the result through. `sent` is
+ * the parameter in the audit log.
+ */
+type Filter = Parameter<any> & { excludes?(sent: string, result: TracedResult): string | null };
+
+const outside = (filter: Parameters<typeof facetsMatching>[0], { facet }: TracedResult) =>
+  facetsMatching(filter)?.includes(facet) === false;
+
 /** Filters by fields that never change. The list and the digest both have these filters. */
 const facetQuery = {
-  subject: safeWithSince(some('subject', 'One or more subjects.', among(subjects))),
-  level: safeWithSince(
-    some(
-      'rqf_level_code',
-      'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
-      among(levelCodes.map(String)),
+  subject: {
+    ...safeWithSince(some('subject', 'One or more subjects.', among(subjects))),
+    excludes: (sent, result) => (outside({ subject: sent.split(',') }, result) ? 'it filters another subject' : null),
+  },
+  level: {
+    ...safeWithSince(
+      some(
+        'rqf_level_code',
+        'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
+        among(levelCodes.map(String)),
+      ),
     ),
-  ),
-  belowLevel1: safeWithSince(one('below_level_1', 'Whether the result is below Level 1.', yesOrNo)),
-};
+    excludes: (sent, result) =>
+      outside({ rqf_level_code: sent.split(',').map(Number) }, result) ? 'it filters another level' : null,
+  },
+  belowLevel1: {
+    ...safeWithSince(one('below_level_1', 'Whether the result is below Level 1.', yesOrNo)),
+    excludes: (sent, result) =>
+      outside({ below_level_1: sent === 'true' }, result) ? 'it filters another level' : null,
+  },
+} satisfies Record<string, Filter>;
 
 /** The facets and groups that both the query and the key's scope allow. */
 function digestFilter(
@@ -97,23 +125,52 @@ function digestFilter(
 }
 
 /** The order is that of the specification's list of codes: the first fault in this order is reported. */
-const assessmentQuery = [
+export const assessmentQuery: readonly Filter[] = [
   instant(
     'since',
     'Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk.',
     'upper',
   ),
-  learnerRef,
+  {
+    ...learnerRef,
+    excludes: (learnerId, result) => {
+      if (learnerId === unknownLearner) return 'it asks for a learner_ref that no learner had';
+      return [result.learner_id, ...result.merged_ids].includes(learnerId) ? null : 'it asks for another learner';
+    },
+  },
   facetQuery.subject,
-  safeWithSince(instant('assessed_from', 'Assessed at or after.', 'lower')),
-  safeWithSince(instant('assessed_to', 'Assessed at or before.', 'upper')),
+  {
+    ...safeWithSince(instant('assessed_from', 'Assessed at or after.', 'lower')),
+    excludes: (from, { assessed_at: at }) =>
+      at < Date.parse(from) * 1000 ? 'it filters results that were assessed later' : null,
+  },
+  {
+    ...safeWithSince(instant('assessed_to', 'Assessed at or before.', 'upper')),
+    excludes: (to, { assessed_at: at }) =>
+      at > Date.parse(to) * 1000 ? 'it filters results that were assessed earlier' : null,
+  },
   facetQuery.level,
   facetQuery.belowLevel1,
-  unsafeWithSince(
-    some('status', 'completed, deleted or both.', among(['completed', 'deleted'])),
-    'without deleted a poll never says that a result was withdrawn',
-  ),
-  groupIds,
+  {
+    ...unsafeWithSince(
+      some('status', 'completed, deleted or both.', among(['completed', 'deleted'])),
+      'without deleted a poll never says that a result was withdrawn',
+    ),
+    excludes: (sent, { deleted }) => {
+      if (sent.split(',').includes(deleted ? 'deleted' : 'completed')) return null;
+      return deleted ? 'it asks for completed results only, without withdrawals' : 'it asks for withdrawals only';
+    },
+  },
+  {
+    ...groupIds,
+    excludes: (sent, result) => {
+      const groups = sent.split(',');
+      if (groups.some((id) => result.group_ids.includes(id))) return null;
+      return groups.length === 1
+        ? `it filters group ${sent}, and the learner isn't in it`
+        : "it filters groups, and the learner isn't in any of them";
+    },
+  },
   {
     ...one(
       'sort',
@@ -121,7 +178,7 @@ const assessmentQuery = [
       among(['updated_at', '-updated_at', 'assessed_at', '-assessed_at']),
     ),
     withSince: { is: 'Refused', why: 'a delta feed has one order' },
-  } satisfies Parameter<string>,
+  },
 ];
 
 async function list(call: Call): Promise<Reply> {

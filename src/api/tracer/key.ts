@@ -1,3 +1,4 @@
+import { assessmentQuery } from '../routes/assessments.ts';
 import { facetsMatching } from '../../records/results/facet.ts';
 import type { Poll, TracedKey, TracedResult } from './facts.ts';
 import { type Reason, time, timeOf } from './words.ts';
@@ -31,9 +32,6 @@ type RecordedWalk = {
   byPosition: boolean;
 };
 
-/** Replaces the learner's ID in the log if no learner had the reference. */
-const unknownLearner = 'unknown';
-
 /** @returns null for a refused poll */
 function walkOf({ detail, status }: Poll): RecordedWalk | null {
   if (detail === null || status >= 400 || detail.limit === undefined) return null;
@@ -53,33 +51,14 @@ function walkOf({ detail, status }: Poll): RecordedWalk | null {
   };
 }
 
-const unfiltered = { subject: null, rqf_level_code: null, below_level_1: null };
-
-/** Says which filter of a poll excludes the result; null: none. A new filter needs a sentence here. */
+/** Says which filter of a poll excludes the result; null: none. */
 function excludedBy(query: string, result: TracedResult): string | null {
   const sent = new URLSearchParams(query);
-  const list = (name: string) => sent.get(name)?.split(',') ?? null;
-  const isIn = (facets: number[] | null) => facets === null || facets.includes(result.facet);
-  const learner = sent.get('learner_id');
-  if (learner === unknownLearner) return 'it asks for a learner_ref that no learner had';
-  if (learner !== null && learner !== result.learner_id && !result.merged_ids.includes(learner))
-    return 'it asks for another learner';
-  if (!isIn(facetsMatching({ ...unfiltered, subject: list('subject') }))) return 'it filters another subject';
-  const codes = list('rqf_level_code')?.map(Number) ?? null;
-  const below = sent.get('below_level_1');
-  const level = { rqf_level_code: codes, below_level_1: below === null ? null : below === 'true' };
-  if (!isIn(facetsMatching({ ...unfiltered, ...level }))) return 'it filters another level';
-  const from = sent.get('assessed_from');
-  const to = sent.get('assessed_to');
-  if (from !== null && result.assessed_at < Date.parse(from) * 1000)
-    return 'it filters results that were assessed later';
-  if (to !== null && result.assessed_at > Date.parse(to) * 1000) return 'it filters results that were assessed earlier';
-  const status = list('status');
-  if (status !== null && !status.includes(result.deleted ? 'deleted' : 'completed'))
-    return result.deleted ? 'it asks for completed results only, without withdrawals' : 'it asks for withdrawals only';
-  const groups = list('group_id');
-  if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
-    return `it filters ${groups.length === 1 ? `group ${groups[0]}` : 'groups'}, and the learner isn't in ${groups.length === 1 ? 'it' : 'any of them'}`;
+  for (const { name, excludes } of assessmentQuery) {
+    const text = sent.get(name === 'learner_ref' ? 'learner_id' : name);
+    const why = text === null ? null : (excludes?.(text, result) ?? null);
+    if (why !== null) return why;
+  }
   return null;
 }
 
@@ -87,7 +66,7 @@ function excludedBy(query: string, result: TracedResult): string | null {
 function outsideScope({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
     return 'the learner is in none of the groups that the key is bounded to';
-  const facets = facetsMatching({ ...unfiltered, subject: subjects });
+  const facets = facetsMatching({ subject: subjects });
   return facets === null || facets.includes(result.facet) ? null : 'the key is bounded to other subjects';
 }
 

@@ -35,11 +35,11 @@ export const subjectOf = (facet: number): Subject => subjects[Math.floor(facet /
  * The facets that match a filter. Null: the filter matches every facet. An empty list: the filter matches no result.
  */
 export function facetsMatching(filter: {
-  subject: readonly string[] | null;
-  rqf_level_code: readonly number[] | null;
-  below_level_1: boolean | null;
+  subject?: readonly string[] | null;
+  rqf_level_code?: readonly number[] | null;
+  below_level_1?: boolean | null;
 }): number[] | null {
-  const { subject, rqf_level_code: codes, below_level_1: isBelow } = filter;
+  const { subject = null, rqf_level_code: codes = null, below_level_1: isBelow = null } = filter;
   if (subject === null && codes === null && isBelow === null) return null;
   return allFacets.filter((facet) => {
     const level = levels[facet % levelsApart]!;

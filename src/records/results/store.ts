@@ -97,7 +97,7 @@ export async function findLive(tx: Tx, organisationId: number, assessmentId: str
  */
 export async function findLiveInScope(tx: Tx, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope === null) return findLive(tx, organisationId, assessmentId);
-  const facets = facetsMatching({ subject: keyScope.subjects, rqf_level_code: null, below_level_1: null });
+  const facets = facetsMatching({ subject: keyScope.subjects });
   return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, keyScope.groupIds]))[0];
 }
 
