@@ -19,7 +19,7 @@ export type { Checkpoint, Page, Position, WalkOptions } from './walk.ts';
 export { replayWrites } from './writes.ts';
 export type { GroupKey, ReplayOptions, Resent, Write } from './writes.ts';
 export { openWebhook, testWebhook, toleranceSeconds, verifyWebhook, WebhookError } from './webhooks.ts';
-export type { Delivery, Verdict, WebhookEvent } from './webhooks.ts';
+export type { Delivery, Verdict } from './webhooks.ts';
 export type { Explanation, Reason } from './sync/explain.ts';
 export type { Filters } from './sync/filters.ts';
 export type { Change, MirrorOptions, RemovalReason } from './sync/mirror.ts';

@@ -315,6 +315,9 @@ export type LearnerGroupsUpdated = {
   occurred_at: string;
 };
 
+/** An event that you know, or a newer one: pass over those by answering 2xx. */
+export type WebhookEvent = AssessmentCompleted | LearnerGroupsUpdated | { event: string & {} };
+
 /** Codes that the service refuses requests with. There can be new ones: treat those by their status. */
 export type ErrorCode =
   | 'bad_request'

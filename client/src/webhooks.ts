@@ -1,6 +1,6 @@
 import { hex } from './hash.ts';
 import { ordinarySurroundings } from './surroundings.ts';
-import type { AssessmentCompleted, LearnerGroupsUpdated } from './openapi.ts';
+import type { WebhookEvent } from './openapi.ts';
 
 export type Verdict =
   'valid' | 'malformed_header' | 'no_matching_signature' | 'timestamp_too_old' | 'timestamp_in_future';
@@ -94,9 +94,6 @@ export async function verifyWebhook(delivery: Delivery): Promise<Verdict> {
   if (age < -tolerance) return 'timestamp_in_future';
   return 'valid';
 }
-
-/** An event that you know, or a newer one: pass over those by answering 2xx. */
-export type WebhookEvent = AssessmentCompleted | LearnerGroupsUpdated | { event: string & {} };
 
 /** The event in a delivery that verifies; throws a `WebhookError` for any other: answer that with 400. */
 export async function openWebhook(delivery: Delivery): Promise<WebhookEvent> {

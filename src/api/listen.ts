@@ -21,7 +21,7 @@ import { errorFields } from '../platform/observability/log.ts';
 import { uuidOf, isUuid, nilUuid } from '../platform/crypto/random.ts';
 import { Type } from '../platform/validation/type.ts';
 import { deliveryHeaders } from '../integrations/webhooks/http/signing.ts';
-import { type EventType, assessmentCompleted, eventTypes } from '../platform/validation/event-types.ts';
+import { type EventType, eventTable, eventTypes, eventTypesAbout } from '../platform/validation/event-types.ts';
 
 /**
  * Streams events to a developer's machine, which receives no deliveries
@@ -86,10 +86,10 @@ function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
  */
 async function listen(app: App, caller: Caller, options: ListenOptions, over: AbortSignal): Promise<Readable> {
   // A restricted key may not see every learner, so such a key gets no events about group changes.
-  const shown: readonly EventType[] = caller.keyScope === null ? eventTypes : [assessmentCompleted];
+  const shown = caller.keyScope === null ? eventTypes : eventTypesAbout('result');
   const types = options.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
-    throw new ApiError('invalid_event_types', 'A key with bounds is told of assessment.completed only.');
+    throw new ApiError('invalid_event_types', `A key with bounds is told of ${shown.join(', ')} only.`);
   takeSeat(caller.organisationId, over);
   const { organisationId, keyScope } = caller;
   const newest = options.after === null ? await newestEvent(app.db, organisationId) : null;
@@ -159,8 +159,6 @@ async function* lines(
   }
 }
 
-type Payload = { group_ids?: string[]; added?: string[]; removed?: string[]; data?: { assessment_id: string } };
-
 /** The body of an event as this listener receives it; null: the listener does not receive the event. */
 async function bodyFor(
   app: App,
@@ -170,8 +168,8 @@ async function bodyFor(
   groupIds: readonly string[] | null,
 ): Promise<string | null> {
   if (!types.includes(type as EventType)) return null;
-  const event = JSON.parse(payload) as Payload;
-  const groups = event.group_ids ?? [...event.added!, ...event.removed!];
+  const event = JSON.parse(payload) as Record<string, string[]> & { data?: { assessment_id: string } };
+  const groups = eventTable[type as EventType].groups.flatMap((field) => event[field]!);
   if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
   // The result may have been withdrawn since the event was read, because a client can read slowly or reconnect later.
   if (!(await isStillTold(app.db, organisationId, event_id))) return null;

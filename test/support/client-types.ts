@@ -36,6 +36,7 @@ type Operation = {
 };
 type Document = {
   paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, Record<string, Operation>>;
   components: {
     schemas: Record<string, Schema>;
     parameters: Record<string, Parameter>;
@@ -126,6 +127,9 @@ function lasts({ operationId, responses }: Operation): boolean {
 export async function clientTypes(openApi: string): Promise<string> {
   const document = JSON.parse(openApi) as Document;
   const { schemas, parameters: shared, responses } = document.components;
+  const events = Object.values(document.webhooks).map(
+    ({ post }) => post!.requestBody!.content['application/json']!.schema,
+  );
   const codes = new Set<string>();
   const types: string[] = [];
   const rows: string[] = [];
@@ -162,6 +166,9 @@ ${Object.entries(schemas)
   .filter(([name]) => name !== 'Error')
   .map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};`)
   .join('\n\n')}
+
+/** An event that you know, or a newer one: pass over those by answering 2xx. */
+export type WebhookEvent = ${events.map((schema) => `${typeOf(schema)} | `).join('')}{ event: string & {} };
 
 /** Codes that the service refuses requests with. There can be new ones: treat those by their status. */
 export type ErrorCode = ${[...codes]

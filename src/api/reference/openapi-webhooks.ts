@@ -7,13 +7,13 @@ import {
   toleranceSeconds,
 } from '../../integrations/webhooks/http/signing.ts';
 import { Assessment } from '../../records/results/schema.ts';
-import { routes } from '../route-table.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
 import {
   type EventType,
   assessmentCompleted,
-  eventNames,
+  eventLabel,
+  eventTypes,
   learnerGroupsUpdated,
 } from '../../platform/validation/event-types.ts';
 import { Type } from '../../platform/validation/type.ts';
@@ -42,36 +42,36 @@ export const LearnerGroupsUpdated = Type.Object(
   { $id: 'LearnerGroupsUpdated' },
 );
 
-type Webhook = { id: string; description: string; schema: object; example: unknown };
+type ExampleAssessment = { groups: { id: string }[]; learner: { ref: string | null } };
+type Facts = { at: string; data: ExampleAssessment; ref: string | null; ids: string[] };
+type Webhook = { id: string; description: string; schema: object; example(facts: Facts): object };
 
 /** By type of event. docs/engineering/architecture.md names the other files that a new type needs. */
-function webhooks(): Record<EventType, Webhook> {
-  const answer = routes.find((route) => route.id === 'getAssessment')!.answers[200]!;
-  const { data: assessment } = answer.example as { data: { groups: { id: string }[] } };
-  const groupIds = assessment.groups.map((group) => group.id);
-  const occurred = '2026-01-31T09:40:12.345Z';
-  return {
-    [assessmentCompleted]: {
-      id: 'assessmentCompleted',
-      schema: AssessmentCompleted,
-      description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
-      example: { event: assessmentCompleted, occurred_at: occurred, data: assessment, group_ids: groupIds },
-    },
-    [learnerGroupsUpdated]: {
-      id: 'learnerGroupsUpdated',
-      schema: LearnerGroupsUpdated,
-      description:
-        'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
-      example: {
-        event: learnerGroupsUpdated,
-        learner_ref: 'LRN-000017',
-        added: groupIds,
-        removed: [],
-        occurred_at: occurred,
-      },
-    },
-  };
-}
+const webhooks: Record<EventType, Webhook> = {
+  [assessmentCompleted]: {
+    id: 'assessmentCompleted',
+    schema: AssessmentCompleted,
+    description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
+    example: ({ at, data, ids }) => ({ event: assessmentCompleted, occurred_at: at, data, group_ids: ids }),
+  },
+  [learnerGroupsUpdated]: {
+    id: 'learnerGroupsUpdated',
+    schema: LearnerGroupsUpdated,
+    description:
+      'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
+    example: ({ at, ref, ids: added }) => ({
+      event: learnerGroupsUpdated,
+      learner_ref: ref,
+      added,
+      removed: [],
+      occurred_at: at,
+    }),
+  },
+};
+
+/** An example event about an assessment, its learner or its groups. */
+export const exampleEvent = (type: EventType, at: string, data: ExampleAssessment): object =>
+  webhooks[type].example({ at, data, ref: data.learner.ref, ids: data.groups.map(({ id }) => id) });
 
 const signature: OpenApiParameter[] = [
   {
@@ -101,16 +101,22 @@ const signature: OpenApiParameter[] = [
 ];
 
 /** The requests that the service sends to endpoints, by the type of the event. */
-export function webhooksOf(components: Components): Record<string, Record<string, OpenApiOperation>> {
-  const operations = Object.entries(webhooks()).map(([type, { id, description, schema, example }]) => {
+export function webhooksOf(
+  components: Components,
+  assessment: ExampleAssessment,
+): Record<string, Record<string, OpenApiOperation>> {
+  const operations = eventTypes.map((type) => {
+    const { id, description, schema } = webhooks[type];
+    const example = exampleEvent(type, '2026-01-31T09:40:12.345Z', assessment);
+    const content = { 'application/json': { schema: components.show(schema), example } };
     const post: OpenApiOperation = {
       operationId: id,
       tags: ['Webhooks'],
-      summary: eventNames[type as EventType],
+      summary: eventLabel(type),
       description,
       security: [],
       parameters: signature,
-      requestBody: { required: true, content: { 'application/json': { schema: components.show(schema), example } } },
+      requestBody: { required: true, content },
       responses: {
         '2XX': { description: `Received. Answer within ${limits.webhookAnswerMs / 1000} seconds.` },
         410: { description: 'The endpoint is gone for good: it is disabled.' },

@@ -293,7 +293,8 @@ function describedHeaders(rateLimit: number) {
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
   const { paths, replies } = operationsOf(components);
-  const webhooks = webhooksOf(components);
+  const { example } = routes.find(({ id }) => id === 'getAssessment')!.answers[200]!;
+  const webhooks = webhooksOf(components, (example as { data: Parameters<typeof webhooksOf>[1] }).data);
   components.show(ErrorBody);
   return {
     openapi: '3.1.1',

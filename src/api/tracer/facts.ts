@@ -1,3 +1,4 @@
+import { idIn } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
 import type { AccessKey } from '../../integrations/access-keys/keys.ts';
 import type { BrowsedDelivery } from '../../integrations/webhooks/browse.ts';
@@ -49,7 +50,7 @@ export type TracedEndpoint = Pick<EndpointRow, EndpointFields> & { host: string;
 // assessment ID.
 const eventsOf = `select e.event_id, e.number, e.occurred_at, e.payload from event e
      where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
-       and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
+       and ${idIn.result} = $2::text`;
 
 const result = statement('trace.result')`
   select f.learner_id, l.ref as learner_ref,

@@ -1,8 +1,8 @@
+import { idIn } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
 import { type Tx, statement } from '../../platform/db/database.ts';
 import { reachedBy } from '../../organisations/learner-ref.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** An object of the organisation that an ID or a reference names. */
 export type Match = { kind: 'result' | 'learner' | 'key' | 'delivery' | 'endpoint'; id: string };
@@ -24,8 +24,8 @@ const byIdentifier = statement('trace.by_identifier')`
     union all
     select 6, 'endpoint', endpoint_id::text from webhook_endpoint where organisation_id = $1 and endpoint_id = $2::uuid
     union all
-    select 7, 'result', substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') from event e
-     where e.organisation_id = $1 and e.event_id = $2::uuid and e.type = '${assessmentCompleted}' and e.emptied is null
+    select 7, 'result', ${idIn.result} from event e
+     where e.organisation_id = $1 and e.event_id = $2::uuid and e.emptied is null and ${idIn.result} is not null
     union all
     select 8, 'delivery', d.delivery_id::text from event e
       join webhook_endpoint w on w.organisation_id = $1

@@ -1,9 +1,9 @@
+import { eventsAbout } from './about.ts';
 import { deliveryIdOf } from './ids.ts';
 import { uuidArray } from '../../platform/db/arrays.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { wakeWorkers } from './emit.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 export type Emptied = 'withdrawn' | 'erased';
 
@@ -12,17 +12,11 @@ export const emptiedWords: Record<Emptied, string> = {
   erased: 'the learner was erased',
 };
 
-// The expressions equal those of the indexes, so that the indexes are used. The IDs are arrays, because the generic
-// plan of a join would read every event.
+// The IDs are arrays, because the generic plan of a join would read every event.
 const empty = statement('event.empty')`
   with found as (
-    select event_id from event
-     where organisation_id = $1 and type = '${assessmentCompleted}' and emptied is null
-       and substring(payload from '"assessment_id":"([0-9a-f-]{36})"') = any($2::text[])
-    union all
-    select event_id from event
-     where organisation_id = $1 and type = '${learnerGroupsUpdated}' and emptied is null
-       and substring(payload from '"learner_ref":"([^"]*)"') = any($3::text[])),
+    ${eventsAbout('result', '= any($2::text[])')}
+    union all ${eventsAbout('learner', '= any($3::text[])')}),
   locked as (
     select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from found))
      order by e.event_id for update)

@@ -3,7 +3,7 @@ import { formatMs } from '../../platform/time/clock.ts';
 import { batcher } from '../../platform/db/batcher.ts';
 import { type Database, statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { assessmentCompleted, type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import { type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /** The NOTIFY channel that wakes delivery workers. The payload is the ID of the organisation with new deliveries. */
 export const deliveryChannel = 'ars_delivery';
@@ -52,13 +52,14 @@ export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   work.afterCommit((db) => wakerOf(db)(organisationId));
 }
 
+/** `groupIds`: all groups that the payload names for endpoints with restricted groups. */
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**
  * Writes events, and a delivery of each event for each subscribed endpoint, in the transaction that causes the events.
  * Deliveries to paused and disabled endpoints wait. The caller holds the feed's lock.
  */
-async function emit(
+export async function emit(
   work: UnitOfWork,
   organisationId: number,
   type: EventType,
@@ -86,40 +87,9 @@ export function emitGroupsUpdated(
   changes: { learner_ref: string; added: string[]; removed: string[] }[],
 ): Promise<void> {
   const occurred_at = formatMs(work.nowMs);
-  return emit(
-    work,
-    organisationId,
-    learnerGroupsUpdated,
-    changes.map((change) => ({
-      payload: JSON.stringify({
-        event: learnerGroupsUpdated,
-        learner_ref: change.learner_ref,
-        added: change.added,
-        removed: change.removed,
-        occurred_at,
-      }),
-      groupIds: [...change.added, ...change.removed],
-    })),
-  );
-}
-
-/**
- * `json` equals, byte for byte, the `data` of GET /assessments/{id} after the commit. `groupIds` contains all groups of
- * the learner, archived groups included.
- */
-export function emitAssessmentCompleted(
-  work: UnitOfWork,
-  organisationId: number,
-  completed: { json: string; groupIds: string[] }[],
-): Promise<void> {
-  const occurredAt = formatMs(work.nowMs);
-  return emit(
-    work,
-    organisationId,
-    assessmentCompleted,
-    completed.map(({ json, groupIds }) => ({
-      payload: `{"event":"${assessmentCompleted}","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
-      groupIds,
-    })),
-  );
+  const occurrences = changes.map(({ learner_ref, added, removed }) => ({
+    payload: JSON.stringify({ event: learnerGroupsUpdated, learner_ref, added, removed, occurred_at }),
+    groupIds: [...added, ...removed],
+  }));
+  return emit(work, organisationId, learnerGroupsUpdated, occurrences);
 }

@@ -1,7 +1,7 @@
+import { eventsAbout } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 import { refsOf } from '../../organisations/learner-ref.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /** What an erasure deletes, in numbers. */
 export type ErasurePreview = {
@@ -22,20 +22,12 @@ export type ErasurePreview = {
   waiting: number;
 };
 
-// The expressions on `e.payload` must equal those of the indexes event_assessment and event_learner. Otherwise
-// PostgreSQL reads all events.
 const preview = statement('erasure.preview')`
   with results as materialized (
     select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted),
   messages as materialized (
-    select e.event_id from event e
-     where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
-       and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = any(array(select assessment_id::text from results))
-    union all
-    select e.event_id from event e
-     where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
-       and substring(e.payload from '"learner_ref":"([^"]*)"')
-         = any(array(${refsOf('$2')})))
+    ${eventsAbout('result', '= any(array(select assessment_id::text from results))')}
+    union all ${eventsAbout('learner', `= any(array(${refsOf('$2')}))`)})
   select l.learner_id, l.ref, l.full_name, (select count(*) from results) as results,
          (select count(*) from results r join evidence e on e.organisation_id = $1 and e.assessment_id = r.assessment_id
            where e.pdf is not null) as evidence,

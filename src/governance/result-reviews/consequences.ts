@@ -1,6 +1,6 @@
+import { eventsAbout } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
-import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 /** What a withdrawal would do, in numbers. */
 export type Consequences = {
@@ -19,11 +19,9 @@ export type Consequences = {
 const consequences = statement('review.consequences')`
   select (select count(*)::int4 from access_key k where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)) as keys,
          (select count(*)::int4 from evidence e where e.organisation_id = $1 and e.assessment_id = $2) as editions,
-         (select count(*)::int4 from event e
+         (select count(*)::int4 from (${eventsAbout('result', '= $2::text')}) e
             join webhook_endpoint w on w.organisation_id = $1
-            join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')} and d.status = 'pending'
-           where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
-             and substring(e.payload, '"assessment_id":"([0-9a-f-]{36})"') = $2::text) as deliveries,
+            join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')} and d.status = 'pending') as deliveries,
          (select count(*)::int4 from assessment_feed f
            where f.organisation_id = $1 and f.learner_id = a.learner_id and not f.deleted and f.assessment_id <> $2::uuid) as others,
          (select l.ref is not null from learner l where l.organisation_id = $1 and l.learner_id = a.learner_id) as has_reference

@@ -1,6 +1,6 @@
+import { eventsAbout } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/ids.ts';
 import { idsOf, refsOf } from '../../organisations/learner-ref.ts';
-import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
 /**
  * Every table with rows about a learner, for the learner's export (UK GDPR, articles 15 and 20). A test compares this
@@ -22,18 +22,10 @@ const ofPerson = `t.learner_id in (${idsOf('$2')})`;
 const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
 const ofResults = `t.assessment_id in (${results})`;
 const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
-// The expressions on `e.payload` must equal those of the indexes event_assessment and event_learner. Otherwise
-// PostgreSQL reads all events.
+const resultIds = results.replace('f.assessment_id', 'f.assessment_id::text');
 const events = `
-  select e.event_id from event e
-   where e.organisation_id = $1 and e.type = '${assessmentCompleted}' and e.emptied is null
-     and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"')
-       = any(array(select f.assessment_id::text from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2))
-  union all
-  select e.event_id from event e
-   where e.organisation_id = $1 and e.type = '${learnerGroupsUpdated}' and e.emptied is null
-     and substring(e.payload from '"learner_ref":"([^"]*)"')
-       = any(array(${refsOf('$2')}))`;
+  ${eventsAbout('result', `= any(array(${resultIds}))`)}
+  union all ${eventsAbout('learner', `= any(array(${refsOf('$2')}))`)}`;
 const deliveries = `t.delivery_id = any(array(
   select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 
@@ -174,7 +166,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   },
   audit: {
     whose: `t.status = 200 and t.resource = any(array(
-      select i.id::text from (${idsOf('$2')}) i(id) union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}
+      select i.id::text from (${idsOf('$2')}) i(id) union all ${resultIds}
       union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
     order: 't.audit_id',
     says: 'When one of your provider’s other systems read your record or a result of yours by itself.',

@@ -1,11 +1,27 @@
-/** Types of webhook events, with what documents and the console call them. */
-export const eventNames = {
-  'assessment.completed': 'A result is completed',
-  'learner.groups.updated': 'A learner joins or leaves groups',
-} as const;
+/**
+ * A type of webhook event. If a result is withdrawn or a learner is erased, the events `about` it are emptied. `groups`
+ * names the fields of the payload with groups, which endpoints with group_ids are compared with. A payload about a
+ * result has the result as `data` and ends with `group_ids`.
+ */
+type EventRow = { label: string; about: 'result' | 'learner' | 'group'; groups: readonly string[] };
 
-export type EventType = keyof typeof eventNames;
+const table = {
+  'assessment.completed': { label: 'A result is completed', about: 'result', groups: ['group_ids'] },
+  'learner.groups.updated': {
+    label: 'A learner joins or leaves groups',
+    about: 'learner',
+    groups: ['added', 'removed'],
+  },
+} satisfies Record<string, EventRow>;
 
-export const eventTypes = Object.keys(eventNames) as EventType[];
+export type EventType = keyof typeof table;
+
+export const eventTable: Readonly<Record<EventType, EventRow>> = table;
+export const eventTypes = Object.keys(table) as EventType[];
+export const eventTypesAbout = (about: EventRow['about']) =>
+  eventTypes.filter((type) => eventTable[type].about === about);
 export const assessmentCompleted = 'assessment.completed' satisfies EventType;
 export const learnerGroupsUpdated = 'learner.groups.updated' satisfies EventType;
+
+/** The name of a type in documents and in the console. The database may have types of a later version. */
+export const eventLabel = (type: string): string => eventTable[type as EventType]?.label ?? type;

@@ -1,10 +1,12 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { emitAssessmentCompleted } from '../../feed/events/emit.ts';
+import { emit } from '../../feed/events/emit.ts';
 import type { Feed } from '../../feed/position.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { groupSetsOf, renderSets } from '../../feed/group-sets.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { apiBase } from '../../platform/config/settings.ts';
+import { formatMs } from '../../platform/time/clock.ts';
+import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 import { type AssessmentColumns, assessmentJson } from './body.ts';
 import { openReviews } from './reviews.ts';
 import { type NewAssessment, findLive, insertAssessments } from './store.ts';
@@ -59,6 +61,10 @@ export async function emitRecordedAssessments(work: UnitOfWork, feed: Feed, asse
   await emitCompleted(work, feed, rows);
 }
 
+/**
+ * An event's `data` equals, byte for byte, the `data` of GET /assessments/{id} after the commit. Its groups are all groups
+ * of the learner, archived groups included.
+ */
 async function emitCompleted(
   work: UnitOfWork,
   { organisationId }: Feed,
@@ -66,9 +72,11 @@ async function emitCompleted(
 ): Promise<void> {
   const sets = await renderSets(work.tx, organisationId, [...new Set(rows.map((row) => row.group_set_id))]);
   const base = reportBase(work.settings.baseUrl);
+  const event = `{"event":"${assessmentCompleted}","occurred_at":"${formatMs(work.nowMs)}"`;
   const events = rows.map((row) => {
     const { json, groupIds } = sets.get(row.group_set_id)!;
-    return { json: assessmentJson(row, json, base), groupIds };
+    const data = assessmentJson(row, json, base);
+    return { payload: `${event},"data":${data},"group_ids":${JSON.stringify(groupIds)}}`, groupIds };
   });
-  await emitAssessmentCompleted(work, organisationId, events);
+  await emit(work, organisationId, assessmentCompleted, events);
 }

@@ -1,22 +1,20 @@
+import { exampleEvent } from '../../api/reference/openapi-webhooks.ts';
 import { assessmentJson, learnerJson, storedColumns } from '../../records/results/body.ts';
 import { exampleContent } from '../../records/results/schema.ts';
 import { reportBase } from '../../records/results/record.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import type { Random } from '../../platform/crypto/random.ts';
-import { type EventType, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
+import type { EventType } from '../../platform/validation/event-types.ts';
 
 /** An example event of a type. Its records do not exist in the database. */
 export function sampleEvent(
   type: EventType,
   { nowMs, random, baseUrl }: { nowMs: number; random: Random; baseUrl: string },
 ): string {
-  const occurred_at = formatMs(nowMs);
   const group = { id: random.uuid(), ref: 'sample-cohort', name: 'Sample cohort', type: 'cohort' };
-  if (type === learnerGroupsUpdated)
-    return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
   const { body } = storedColumns({ ...exampleContent, assessed_at_us: nowMs * 1000 });
-  const data = assessmentJson(
+  const json = assessmentJson(
     {
       assessment_id: random.uuid(),
       learner_id: random.uuid(),
@@ -29,5 +27,5 @@ export function sampleEvent(
     JSON.stringify([group]),
     reportBase(baseUrl),
   );
-  return `{"event":"${type}","occurred_at":"${occurred_at}","data":${data},"group_ids":["${group.id}"]}`;
+  return JSON.stringify(exampleEvent(type, formatMs(nowMs), JSON.parse(json)));
 }

@@ -33,7 +33,7 @@ import { emptiedWords } from '../../../feed/events/cancel.ts';
 import { findLearnersByRefs } from '../../../records/learners/learners.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { sentRequest } from '../../../integrations/webhooks/http/signing.ts';
-import { type EventType, eventNames, eventTypes } from '../../../platform/validation/event-types.ts';
+import { eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
 
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
@@ -82,7 +82,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
     filters: (q) => [
       q.select('endpoint', 'Endpoint', any(endpointChoices(endpoints))),
       q.select('status', 'State', any(deliveryWords)),
-      q.select('type', 'Event', any(eventNames)),
+      q.select('type', 'Event', any(eventTypes.map((value) => ({ value, label: eventLabel(value) })))),
       q.text('from', 'From', { type: 'date' }),
       q.text('to', 'To', { type: 'date' }),
     ],
@@ -93,7 +93,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
         : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
     rows,
     columns: {
-      Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventNames[row.type as EventType] ?? row.type}</a>`,
+      Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventLabel(row.type)}</a>`,
       Made: (row) => moment(row.created_at, zone),
       Endpoint: (row) => new URL(row.url).host,
       State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
@@ -120,7 +120,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   const canResend = gone === null && one.status !== 'pending';
   const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
   return {
-    title: eventNames[one.type as EventType] ?? one.type,
+    title: eventLabel(one.type),
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
     about,
     main: [

@@ -27,12 +27,7 @@ import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes
 import { endpointOf, shownSecret, webhookActs } from './actions.ts';
 import type { FormVersion } from '../kit/form-version.ts';
 import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
-import {
-  type EventType,
-  assessmentCompleted,
-  eventNames,
-  eventTypes,
-} from '../../../platform/validation/event-types.ts';
+import { assessmentCompleted, eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
 
@@ -44,7 +39,7 @@ export const webhookRoutes: ConsoleRoute[] = [
   ...webhookActs,
 ];
 
-const eventChoices = eventTypes.map((value) => ({ value, label: eventNames[value], hint: value }));
+const eventChoices = eventTypes.map((value) => ({ value, label: eventLabel(value), hint: value }));
 
 const noticeWords: Record<Notice['kind'], string> = {
   failing: 'has begun to fail',
@@ -177,8 +172,7 @@ async function webhook(visit: Visit): Promise<Answer> {
   };
 }
 
-const typeWords = (types: readonly string[]): string =>
-  types.map((type) => eventNames[type as EventType] ?? type).join('; ');
+const typeWords = (types: readonly string[]): string => types.map(eventLabel).join('; ');
 
 function chart(hours: Hour[], zone: string): Content {
   const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
