@@ -3,7 +3,7 @@ import { readBody } from '../http/body.ts';
 import { PaginationSchema, listReply, singleReply } from '../http/list-reply.ts';
 import { among, instant, one, safeWithSince, some, unsafeWithSince, yesOrNo } from '../http/query.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import { type Route, bareJson, json } from '../http/route.ts';
+import { type Call, type Route, bareJson, json } from '../http/route.ts';
 import { changeGroup } from '../../organisations/groups/change.ts';
 import { createGroup } from '../../organisations/groups/create.ts';
 import { listGroups } from '../../organisations/groups/list.ts';
@@ -53,6 +53,15 @@ const detail = (row: Parameters<typeof groupPayload>[0], memberCount: number) =>
   ...groupPayload(row),
   member_count: memberCount,
 });
+
+const membersHandler = (change: typeof addMembers | typeof removeMembers) => (call: Call) => {
+  const learnerRefs = readBody(LearnerRefs, call).learner_refs;
+  const id = groupId(call.params);
+  const { organisationId, keyId: by } = call.caller;
+  return call.change(async (work) =>
+    bareJson(200, await change(work, organisationId, id, learnerRefs, { by }), { resource: id }),
+  );
+};
 
 export const groupRoutes: Route[] = [
   {
@@ -190,14 +199,7 @@ export const groupRoutes: Route[] = [
         schema: Type.Object({ added: refs, already_members: refs, not_found: refs }),
       },
     },
-    handle: async (call) => {
-      const learnerRefs = readBody(LearnerRefs, call).learner_refs;
-      const id = groupId(call.params);
-      const { organisationId, keyId: by } = call.caller;
-      return call.change(async (work) =>
-        bareJson(200, await addMembers(work, organisationId, id, learnerRefs, { by }), { resource: id }),
-      );
-    },
+    handle: membersHandler(addMembers),
   },
   {
     method: 'POST',
@@ -218,13 +220,6 @@ export const groupRoutes: Route[] = [
         schema: Type.Object({ removed: refs, not_members: refs }),
       },
     },
-    handle: async (call) => {
-      const learnerRefs = readBody(LearnerRefs, call).learner_refs;
-      const id = groupId(call.params);
-      const { organisationId, keyId: by } = call.caller;
-      return call.change(async (work) =>
-        bareJson(200, await removeMembers(work, organisationId, id, learnerRefs, { by }), { resource: id }),
-      );
-    },
+    handle: membersHandler(removeMembers),
   },
 ];

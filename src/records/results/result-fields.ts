@@ -3,9 +3,10 @@ import { isJsonObject } from '../../platform/formats/json.ts';
 import { isErrorValue, nameFault } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, isStorableText } from '../../platform/validation/personal-data.ts';
+import type { OptionalField, ResultContent } from './body.ts';
 import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
-import { type Subject, subjects } from '../../engine/scoring/levels.ts';
+import { subjects } from '../../engine/scoring/levels.ts';
 
 /**
  * A fault of a record: the field, the expected value and an example. A fault never repeats the value, which may be
@@ -42,31 +43,20 @@ type Fields = Record<string, Field>;
 type Domain = { name: string; score_pct?: number | null; status?: string | null };
 
 /** One result of an import. A record has the fields of an assessment, but not those that the service makes. */
-export type ImportRecord = {
-  assessment_id?: string;
-  learner: { ref?: string | null; full_name: string };
-  assessed_at: string;
-  subject: Subject;
-  framework: string;
-  rqf_level: string | null;
-  rqf_level_code: number | null;
-  below_level_1: boolean | null;
-  working_level?: string | null;
-  recommended_next_level?: string | null;
-  is_borderline?: boolean;
-  needs_review?: boolean;
-  domains?: Domain[];
-  level_probabilities?: Record<string, number> | null;
-  groups?: { type: string; ref: string; name: string }[];
-};
+export type ImportRecord = Pick<
+  ResultContent,
+  'subject' | 'framework' | 'rqf_level' | 'rqf_level_code' | 'below_level_1'
+> &
+  Partial<Pick<ResultContent, Exclude<OptionalField, 'domains'>>> & {
+    assessment_id?: string;
+    learner: { ref?: string | null; full_name: string };
+    assessed_at: string;
+    domains?: Domain[];
+    groups?: { type: string; ref: string; name: string }[];
+  };
 
 /** The fields of a result that an amendment may change. */
-export type Amendment = Partial<
-  Pick<
-    ImportRecord,
-    'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'level_probabilities'
-  >
-> & { domains?: Required<Domain>[] };
+export type Amendment = Partial<Pick<ResultContent, 'framework' | OptionalField>>;
 
 const text = (maxChars: number, example: string): Field => ({
   expected: `text of 1 to ${maxChars} characters on one line, without a National Insurance number`,

@@ -11,6 +11,8 @@ import {
 } from '../../engine/scoring/levels.ts';
 import { type Random, uuidOf } from '../../platform/crypto/random.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
+import type { OptionalField } from '../../records/results/body.ts';
+import type { ImportRecord } from '../../records/results/result-fields.ts';
 import { enrolmentDay, type WorkingCalendar, workingInstant } from './calendar.ts';
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
@@ -19,29 +21,13 @@ export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_asse
 export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
 
 /** An import record without groups. */
-export type PlannedRecord = {
-  assessment_id: string;
+export type PlannedRecord = Required<Omit<ImportRecord, 'learner' | 'domains' | 'level_probabilities' | 'groups'>> & {
   learner: { ref: string | null; full_name: string };
-  assessed_at: string;
-  subject: Subject;
-  framework: string;
-  rqf_level: string | null;
-  rqf_level_code: 1 | 2 | 3 | 5 | null;
-  below_level_1: boolean | null;
-  working_level: string | null;
-  recommended_next_level: string | null;
-  is_borderline: boolean;
-  needs_review: boolean;
   domains: PlannedDomain[];
 };
 
 /** Fields that an amendment may set. */
-export type AmendableFields = Partial<
-  Pick<
-    PlannedRecord,
-    'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains'
-  >
->;
+export type AmendableFields = Partial<Pick<PlannedRecord, 'framework' | Exclude<OptionalField, 'level_probabilities'>>>;
 
 export type PlannedResult = {
   record: PlannedRecord;
