@@ -1,8 +1,7 @@
 import { chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, statement } from '../platform/db/database.ts';
-import { handToOwnerOf } from '../platform/db/embedded/cluster.ts';
-import { makeFolder } from '../platform/db/embedded/folder.ts';
+import { handToOwnerOf, makeFolder } from '../platform/db/embedded/folder.ts';
 import type { Random } from '../platform/crypto/random.ts';
 import { secretFingerprint } from '../platform/crypto/secrets.ts';
 import { type Settings, SettingsError } from '../platform/config/settings.ts';

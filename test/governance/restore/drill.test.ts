@@ -93,7 +93,7 @@ suite('recovery to a moment', async () => {
   }
   const database = (address: Address) => ({ url: urlOf(address), drop: async () => {} });
   async function start(one: Cluster): Promise<{ pid: number; at: Address }> {
-    const at = await addressOf(one.path, null);
+    const at = addressOf(one.path, null);
     await makeSocketFolder(one.path, at);
     return { ...(await launch(one, at)), at };
   }
@@ -125,7 +125,7 @@ suite('recovery to a moment', async () => {
     const copy = join(folder, 'copy');
     await Promise.all([
       connected(urlOf(server.at, 'postgres'), (client) =>
-        copyOnline(client, first.path, copy, { slot: 'drill', signal: new AbortController().signal }),
+        copyOnline(client, first.path, copy, { onCopied: () => {}, signal: new AbortController().signal }),
       ),
       (async () => {
         for (let i = 0; i < 5; i++) await (await scene.learner(`during-${i}`)).completes();

@@ -8,7 +8,7 @@ import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../../../src/platform/db/database.ts';
 import { startEmbedded } from '../../../src/platform/db/embedded/embedded.ts';
-import { runningAsRoot } from '../../../src/platform/db/embedded/system-account.ts';
+import { runningAsRoot } from '../../../src/platform/db/embedded/folder.ts';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import { streamLog } from '../../../src/platform/observability/log.ts';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chmod, chown, lstat, mkdir, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { systemRandom } from '../../crypto/random.ts';
+import { runningAsRoot } from './folder.ts';
 
 /**
  * The server listens on a Unix socket, because no other program can take its path. On Windows it listens on a port,
@@ -14,7 +15,6 @@ export const isWindows = process.platform === 'win32';
 /** This number is only part of the socket's name. No program listens on the port. */
 const socketPort = 5432;
 const socketName = `.s.PGSQL.${socketPort}`;
-
 /** The longest path of a socket. Linux allows 107 bytes, and macOS allows 103. */
 const maxSocketBytes = 100;
 
@@ -25,21 +25,11 @@ function socketFolder(cluster: string): string {
   return `/tmp/ars-${createHash('sha256').update(cluster).digest('hex').slice(0, 16)}`;
 }
 
-/** @param keptPort the port of an earlier start */
-export async function addressOf(cluster: string, keptPort: number | null): Promise<Address> {
-  if (isWindows) return { host: '127.0.0.1', port: keptPort ?? (await freePort()) };
-  return { host: socketFolder(cluster), port: socketPort };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
-}
+/** @param keptPort the port of an earlier start. A start fails if another program has the port. */
+export const addressOf = (cluster: string, keptPort: number | null): Address =>
+  isWindows
+    ? { host: '127.0.0.1', port: keptPort ?? 49_152 + (systemRandom.bytes(2).readUInt16BE() >> 2) }
+    : { host: socketFolder(cluster), port: socketPort };
 
 export const listening = ({ host }: Address): Record<string, string> =>
   isWindows
@@ -50,17 +40,14 @@ export const listening = ({ host }: Address): Record<string, string> =>
 export async function makeSocketFolder(cluster: string, { host }: Address): Promise<void> {
   if (isWindows) return;
   const { uid, gid } = await stat(cluster);
-  await mkdir(host, { mode: 0o711 }).then(
-    () => chmod(host, 0o711),
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    },
-  );
-  let entry = await lstat(host);
-  if (entry.isDirectory() && entry.uid === 0 && uid !== 0 && process.getuid?.() === 0) {
-    await chown(host, uid, gid);
-    entry = await lstat(host);
+  try {
+    await mkdir(host);
+    await chmod(host, 0o711);
+    if (runningAsRoot()) await chown(host, uid, gid);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+  const entry = await lstat(host);
   if (!entry.isDirectory() || entry.uid !== uid || (entry.mode & 0o022) !== 0)
     throw new Error(`${host} must be a folder that only PostgreSQL's user may write to: remove it, then start again.`);
 }

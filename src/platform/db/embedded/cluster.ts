@@ -1,10 +1,12 @@
-import { execFile, spawn } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { execFile, spawn, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import {
   chmod,
   chown,
-  lstat,
   mkdir,
+  open,
+  readdir,
   readFile,
   readlink,
   realpath,
@@ -20,10 +22,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../crypto/random.ts';
 import { syncFolder } from '../../formats/sync-folder.ts';
-import { type Address, listening, removeSocketLock } from './address.ts';
+import { type Address, isWindows, listening, removeSocketLock } from './address.ts';
 import type { Binaries } from './binaries.ts';
-import { makeFolder } from './folder.ts';
-import { type Account, placeFor, reaches, runningAsRoot } from './system-account.ts';
+import { handToOwnerOf, makeFolder } from './folder.ts';
+import { type Account, placeFor, reaches } from './system-account.ts';
 
 const run = promisify(execFile);
 
@@ -33,18 +35,18 @@ const run = promisify(execFile);
  */
 export type Cluster = { base: string; path: string; account: Account | null; binaries: Binaries };
 
-export type Postmaster = { pid: number; ready: boolean };
+type Postmaster = { pid: number };
 
 export const superuser = 'postgres';
 
-const stopSeconds = 600;
-const pollMs = 10;
+/** The longest wait for a start or a stop. After a crash the server replays at most a few gigabytes of WAL. */
+const maxSeconds = '600';
 const serverLogMaxBytes = 8 * 1024 * 1024;
 
 const MiB = 1024 * 1024;
 
-/** These settings are written into `postgresql.conf` only once, so that operators can change them. */
-function tunedSettings(): Record<string, string> {
+/** `initdb` writes these settings into `postgresql.conf`, so that operators can change them. */
+function settings(): Record<string, string> {
   const memoryMiB = Math.min(process.constrainedMemory() || Infinity, totalmem()) / MiB;
   const within = (low: number, value: number, high: number) => `${Math.floor(Math.min(Math.max(low, value), high))}MB`;
   return {
@@ -65,33 +67,17 @@ function tunedSettings(): Record<string, string> {
     max_parallel_maintenance_workers: '0',
     timezone: 'UTC',
     log_timezone: 'UTC',
+    // These settings keep personal data out of the log. "log" leaves out errors, whose text can contain a row's values.
+    log_min_error_statement: 'panic',
+    log_min_messages: 'log',
+    log_error_verbosity: 'terse',
   };
 }
 
-/** These settings apply at every start. They keep data durable and personal data out of the server's log. */
-const fixedSettings: Record<string, string> = {
-  fsync: 'on',
-  full_page_writes: 'on',
-  synchronous_commit: 'on',
-  autovacuum: 'on',
-  log_statement: 'none',
-  log_min_duration_statement: '-1',
-  log_min_error_statement: 'panic',
-  // In this setting, "log" leaves out errors, whose text can contain a row's values.
-  log_min_messages: 'log',
-  log_error_verbosity: 'terse',
-};
-
 function spawnOptions(cluster: Cluster) {
   // The operator's locale must not change messages or the order of text.
-  const env = { ...process.env, LANG: 'C', LC_ALL: 'C' };
+  const env = { ...process.env, LANG: 'C', LC_ALL: 'C', PGDATA: cluster.path };
   return { cwd: dirname(cluster.path), env, windowsHide: true, ...cluster.account };
-}
-
-/** Gives a file that root made to the owner of the folder. */
-export function handToOwnerOf(folder: string, path: string): void {
-  const owner = statSync(folder);
-  if (runningAsRoot() && statSync(path).uid !== owner.uid) chownSync(path, owner.uid, owner.gid);
 }
 
 /** Makes `${dataDir}/postgres` and returns its real path. */
@@ -102,36 +88,23 @@ export async function makeBase(dataDir: string): Promise<string> {
   return realpath(base);
 }
 
-/**
- * Returns `${base}/cluster`. If PostgreSQL's user cannot reach it, the name becomes a link, and the link's target is
- * returned.
- */
+/** Returns `${base}/cluster`, or the place to which it links because PostgreSQL's user cannot reach `base`. */
 export async function placeCluster(base: string, account: Account | null): Promise<string> {
   const path = join(base, 'cluster');
-  const entry = await lstat(path).catch(() => null);
-  if (entry?.isSymbolicLink()) {
-    const target = await readlink(path);
-    await mkdir(dirname(target), { recursive: true, mode: 0o711 });
-    return join(await realpath(dirname(target)), basename(target));
-  }
+  const target = await readlink(path).catch(() => null);
+  if (target !== null) return target;
   if (account === null || (await reaches(account, base))) return path;
-  if (entry) {
+  const place = existsSync(path) ? null : await placeFor(account);
+  if (place === null) {
     throw new Error(
-      `PostgreSQL's system user cannot reach ${path}: open the folders above it (chmod o+x), or move the data folder ` +
-        'to a place that other users can pass through.',
+      `PostgreSQL cannot run as root, and its system user cannot reach ${path}: ` +
+        'set ARS_DATA_DIR to a folder that other users can pass through (chmod o+x), or set DATABASE_URL.',
     );
   }
-  const open = await placeFor(account);
-  if (open === null) {
-    throw new Error(
-      `PostgreSQL cannot run as root, and its system user reaches neither ${base} nor /var/lib/ars: ` +
-        'set ARS_DATA_DIR to a folder that other users can pass through, or set DATABASE_URL.',
-    );
-  }
-  const home = join(open, 'clusters', systemRandom.bytes(8).toString('hex'));
-  await symlink(join(home, 'cluster'), path);
+  const home = join(place, 'clusters', systemRandom.bytes(8).toString('hex'));
   await mkdir(home, { recursive: true, mode: 0o711 });
   await chmod(dirname(home), 0o711);
+  await symlink(join(home, 'cluster'), path);
   return join(home, 'cluster');
 }
 
@@ -146,29 +119,27 @@ export async function clusterMajor(path: string): Promise<string | null> {
 
 /**
  * Runs initdb in a draft folder that is renamed at the end, so a cluster is complete or absent.
- * @param beforeItIsThere runs before the rename
+ * @param prepared runs before the rename
  * @throws Error with initdb's own message
  */
-export async function createCluster(
-  cluster: Cluster,
-  password: string,
-  beforeItIsThere = async () => {},
-): Promise<void> {
+export async function createCluster(cluster: Cluster, password: string, prepared = async () => {}): Promise<void> {
   const { path, account } = cluster;
-  const draft = `${path}.new`;
-  const passwordFile = `${path}.password`;
-  await rm(draft, { recursive: true, force: true });
-  await rm(passwordFile, { force: true });
+  // Each attempt has a draft of its own, because the initdb of a killed process still writes into another.
+  const draft = `${path}.new-${systemRandom.bytes(6).toString('hex')}`;
+  const passwordFile = `${draft}.password`;
   try {
+    for (const name of await readdir(dirname(path)))
+      if (name.startsWith(`${basename(path)}.new`))
+        await rm(join(dirname(path), name), { recursive: true, force: true }).catch(() => {});
     await mkdir(draft, { mode: 0o700 });
-    await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' });
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
     if (account) for (const made of [draft, passwordFile]) await chown(made, account.uid, account.gid);
-    const settings = Object.entries(tunedSettings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+    const set = Object.entries(settings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
     const text = '--encoding UTF8 --locale C --locale-provider builtin --builtin-locale C.UTF-8'.split(' ');
     const access = ['--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-    const args = ['--pgdata', draft, ...access, ...text, '--no-instructions', ...settings];
+    const args = ['--pgdata', draft, ...access, ...text, '--no-instructions', ...set];
     await run(cluster.binaries.initdb, args, spawnOptions(cluster));
-    await beforeItIsThere();
+    await prepared();
     await rename(draft, path);
     await syncFolder(dirname(path));
   } catch (error) {
@@ -182,24 +153,20 @@ export async function createCluster(
 }
 
 function reasonOf(error: unknown): string {
-  const { stderr, message, code } = error as { stderr?: string; message: string; code?: string | number };
-  if (code === 'EPERM') return 'no permission to change to its system user';
-  const lines = (stderr ?? '').split('\n').filter((line) => /error|fatal|could not|cannot/i.test(line));
-  return (lines[0] ?? message).replace(/^\S*initdb: /, '').trim();
+  const { stderr = '', message } = error as { stderr?: string; message: string };
+  const line = stderr.split('\n').find((one) => /error|fatal|could not|cannot/i.test(one));
+  return (line ?? message).replace(/^\S*initdb: /, '').trim();
 }
 
 /** Finds the server that runs on a cluster; null if none runs. */
 export function readPostmaster(path: string): Postmaster | null {
-  let lines: string[];
   try {
-    lines = readFileSync(join(path, 'postmaster.pid'), 'utf8').split('\n');
+    const pid = Number.parseInt(readFileSync(join(path, 'postmaster.pid'), 'utf8'), 10);
+    return isPostmaster(pid, path) ? { pid } : null;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
-  const pid = Number(lines[0]);
-  if (!isPostmaster(pid, path)) return null;
-  return { pid, ready: lines[7]?.trim() === 'ready' };
 }
 
 /**
@@ -207,93 +174,63 @@ export function readPostmaster(path: string): Postmaster | null {
  * especially in containers.
  */
 export function isPostmaster(pid: number, path: string): boolean {
-  if (!Number.isInteger(pid) || pid <= 1) return false;
-  if (process.platform === 'linux') {
-    let args: string[];
-    try {
-      args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-    } catch {
-      return false;
-    }
-    if (basename(args[0] ?? '') !== 'postgres') return false;
-    const folder = args[args.indexOf('-D') + 1];
-    return !args.includes('-D') || folder === path || !isAbsolute(folder ?? '');
-  }
   try {
-    process.kill(pid, 0);
-    return true;
+    if (process.platform !== 'linux') return process.kill(pid, 0);
+    const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    const folder = args.includes('-D') ? args[args.indexOf('-D') + 1]! : '';
+    return basename(args[0]!) === 'postgres' && (folder === path || !isAbsolute(folder));
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
-const launchAttempts = 5;
-/**
- * The pause before another launch, because child processes of a killed server hold its shared memory for 1 or 2
- * seconds.
- */
-const memoryPauseMs = 1000;
+/** Child processes of a killed server hold its shared memory for 1 or 2 seconds. */
+const memoryHeld = /pre-existing shared memory block/;
+const maxLaunches = 5;
 
-/** Starts a server that outlives this process, and waits until it accepts connections. */
+/** Starts a server that outlives this process, and waits until it is ready. */
 export async function launch(cluster: Cluster, address: Address, attempt = 1): Promise<Postmaster> {
-  const { base, path } = cluster;
+  const { base, path, binaries } = cluster;
   // The server does not run, so its process file can go. PostgreSQL would refuse to start if any process had the ID in
   // the file.
   await rm(join(path, 'postmaster.pid'), { force: true });
   await removeSocketLock(address);
   const logPath = join(base, 'server.log');
-  const logSize = (await stat(logPath).catch(() => null))?.size ?? 0;
-  if (logSize > serverLogMaxBytes) await rename(logPath, `${logPath}.1`);
-  const logFile = openSync(logPath, 'a', 0o600);
-  chmodSync(logPath, 0o600);
+  const found = await stat(logPath).catch(() => null);
+  if (found !== null && found.size > serverLogMaxBytes) await rename(logPath, `${logPath}.1`);
+  const log = await open(logPath, 'a', 0o600);
   handToOwnerOf(base, logPath);
-  const logStart = statSync(logPath).size;
-  const settings = Object.entries({ ...fixedSettings, ...listening(address) }).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ]);
-  const child = spawn(cluster.binaries.postgres, ['-D', path, '-p', String(address.port), ...settings], {
-    ...spawnOptions(cluster),
-    // Ctrl-C in the service's terminal must not reach the database.
-    detached: true,
-    stdio: ['ignore', logFile, logFile],
-  });
-  closeSync(logFile);
-  let ended: string | null = null;
-  child.once('error', (error) => {
-    ended = reasonOf(error);
-  });
-  child.once('exit', (code, signal) => {
-    ended ??= `it ended with ${signal ?? code}`;
-  });
-  try {
-    while (ended === null) {
-      const server = readPostmaster(path);
-      if (server?.pid === child.pid && server?.ready) return server;
-      await delay(pollMs);
-    }
-  } finally {
-    child.unref();
-  }
+  const { size: logStart } = await log.stat();
+  const args = ['start', '-w', '-s', '-t', maxSeconds, '-o', serverOptions(path, address)];
+  const options = { ...spawnOptions(cluster), stdio: ['ignore', log.fd, log.fd] as StdioOptions };
+  const ended = await once(spawn(binaries.pgCtl, args, options), 'exit').then(([code]) => `code ${code}`, reasonOf);
+  await log.close();
+  // This is the server that pg_ctl has started, or that of a process which was killed while it started one.
+  const server = readPostmaster(path);
+  if (server !== null) return server;
   const written = (await readFile(logPath)).subarray(logStart).toString('utf8');
-  if (/pre-existing shared memory block/.test(written) && attempt < launchAttempts) {
-    await delay(memoryPauseMs);
+  if (memoryHeld.test(written) && attempt < maxLaunches) {
+    await delay(1000);
     return launch(cluster, address, attempt + 1);
   }
-  const fatal = /FATAL:\s+(.*)/.exec(written)?.[1] ?? written.split('\n')[0];
-  throw new Error(`The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`);
+  const reason = /FATAL:\s+(.*)/.exec(written)?.[1] ?? (written.split('\n')[0] || ended);
+  throw new Error(`The embedded PostgreSQL did not start (${reason}): see ${logPath}, or set DATABASE_URL.`);
+}
+
+/** The options of the server as one text, which pg_ctl passes to a shell. */
+function serverOptions(path: string, address: Address): string {
+  const quoted = (text: string) => (isWindows ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`);
+  const texts = Object.entries(listening(address)).map(([name, value]) => `-c ${quoted(`${name}=${value}`)}`);
+  return [`-D ${quoted(path)} -p ${address.port}`, ...texts].join(' ');
 }
 
 /** Stops the server, which rolls back open transactions. */
 export async function shutDown(cluster: Cluster): Promise<void> {
-  if (readPostmaster(cluster.path) === null) return;
-  await run(
-    cluster.binaries.pgCtl,
-    ['stop', '-D', cluster.path, '-m', 'fast', '-w', '-s', '-t', String(stopSeconds)],
-    spawnOptions(cluster),
-  ).catch((error: unknown) => {
-    if (readPostmaster(cluster.path) !== null)
-      throw new Error(`The embedded PostgreSQL did not stop (${reasonOf(error)}).`);
+  const { path, binaries } = cluster;
+  if (readPostmaster(path) === null) return;
+  const args = ['stop', '-m', 'fast', '-w', '-s', '-t', maxSeconds];
+  await run(binaries.pgCtl, args, spawnOptions(cluster)).catch((error: unknown) => {
+    if (readPostmaster(path) !== null) throw new Error(`The embedded PostgreSQL did not stop (${reasonOf(error)}).`);
   });
 }
 
@@ -302,8 +239,7 @@ export const restoringName = 'restoring';
 
 /** @throws Error if a restore is unfinished */
 export async function refuseHalfRestored(dataDir: string): Promise<void> {
-  const found = await stat(join(dataDir, restoringName)).catch(() => null);
-  if (found === null) return;
+  if (!existsSync(join(dataDir, restoringName))) return;
   const elsewhere = await readlink(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   const also = elsewhere === null ? '' : `remove ${dirname(elsewhere)}, `;
   throw new Error(

@@ -1,6 +1,6 @@
 import { readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setInterval, setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../time/clock.ts';
 import { systemRandom } from '../../crypto/random.ts';
@@ -11,7 +11,6 @@ import {
   clusterMajor,
   createCluster,
   discardPlace,
-  handToOwnerOf,
   isPostmaster,
   launch,
   makeBase,
@@ -21,8 +20,8 @@ import {
   shutDown,
   superuser,
 } from './cluster.ts';
-import { tryLock, waitForLock } from './file-lock.ts';
-import { folderFailure } from './folder.ts';
+import { type FileLock, tryLock, waitForLock } from './file-lock.ts';
+import { folderFailure, handToOwnerOf } from './folder.ts';
 import { accountFor } from './system-account.ts';
 
 /**
@@ -66,17 +65,21 @@ export async function startEmbedded(options: {
   const source = packageFolder();
   await refuseHalfRestored(dataDir);
   if (options.mustExist === true) await refuseNew(dataDir);
-  const base = await makeBase(dataDir).catch((error: unknown) => {
-    throw folderFailure(dataDir, error);
-  });
+  const base = await makeBase(dataDir);
+  const locked = async (name: string, mode: 'shared' | 'exclusive'): Promise<FileLock> => {
+    const path = join(base, name);
+    try {
+      const lock = await waitForLock(path, mode);
+      handToOwnerOf(base, path);
+      return lock;
+    } catch (error) {
+      throw folderFailure(base, error);
+    }
+  };
   // A process takes the turn lock to start or stop the server, and shares the users' lock while it uses the server.
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = await lockIn(base, 'turn.lock', (path) => waitForLock(path, 'exclusive'));
-    try {
-      return await work();
-    } finally {
-      turn.release();
-    }
+    const turn = await locked('turn.lock', 'exclusive');
+    return work().finally(() => turn.release());
   };
 
   const { cluster, share, ...first } = await inTurn(async () => {
@@ -85,44 +88,36 @@ export async function startEmbedded(options: {
     const binaries = await prepareBinaries(source, account, join(base, 'binaries'));
     const cluster: Cluster = { base, path, account, binaries };
     const running = await ensureRunning(cluster, log, true);
-    const share = await lockIn(base, usersLock, async (path) => tryLock(path, 'shared'));
-    if (!share) throw new Error(`Another program holds ${join(base, usersLock)}: end it, then start again.`);
+    const share = await locked(usersLock, 'shared');
     return { cluster, share, ...running };
   });
 
   let { server } = first;
-  let revival: Promise<void> | null = null;
-  let complained = false;
-  const watch = setInterval(() => {
-    if (revival || isPostmaster(server.pid, cluster.path)) return;
-    revival = inTurn(async () => {
-      log('The embedded PostgreSQL has ended unexpectedly and is started again.');
-      server = (await ensureRunning(cluster, log, false)).server;
-      complained = false;
-    })
-      .catch((error: Error) => {
-        if (!complained) log(error.message);
-        complained = true;
-      })
-      .finally(() => {
-        revival = null;
-      });
-  }, watchMs);
-  watch.unref();
-
+  let failure = '';
+  const left = new AbortController();
+  const watch = async () => {
+    for await (const _ of setInterval(watchMs, undefined, { ref: false, signal: left.signal })) {
+      if (isPostmaster(server.pid, cluster.path)) continue;
+      if (failure === '') log('The embedded PostgreSQL has ended unexpectedly and is started again.');
+      await inTurn(() => ensureRunning(cluster, log, false)).then(
+        (running) => ([server, failure] = [running.server, '']),
+        ({ message }: Error) => {
+          if (message !== failure) log(message);
+          failure = message;
+        },
+      );
+    }
+  };
+  const watching = watch().catch(() => {});
   const leave = async (): Promise<void> => {
-    clearInterval(watch);
-    await revival;
+    left.abort();
+    await watching;
     await inTurn(async () => {
       share.release();
       const last = tryLock(join(base, usersLock), 'exclusive');
       if (!last) return;
-      try {
-        await shutDown(cluster);
-        log('The embedded PostgreSQL has stopped.');
-      } finally {
-        last.release();
-      }
+      await shutDown(cluster).finally(() => last.release());
+      log('The embedded PostgreSQL has stopped.');
     });
   };
   let leaving: Promise<void> | null = null;
@@ -172,27 +167,39 @@ export async function discardEmbedded(dataDir: string): Promise<boolean> {
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean) {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
-  const address = await addressOf(cluster.path, credentials.port ?? null);
+  const { password, superuserPassword } = credentials;
+  const address = addressOf(cluster.path, credentials.port ?? null);
   await makeSocketFolder(cluster.path, address);
-  for (;;) {
-    const found = readPostmaster(cluster.path);
-    const server = found ?? (await launch(cluster, address));
-    try {
-      const client = await connectWhenReady(cluster, server.pid, address, credentials);
-      // If the server was stopping, the loop starts another.
-      if (!client) continue;
-      await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
-    } catch (error) {
-      // No other process knows a server that this process started, so this process stops it.
-      if (!found) await shutDown(cluster);
-      throw error;
+  let adopted = true;
+  let server = readPostmaster(cluster.path);
+  try {
+    let client: pg.Client | null;
+    for (;;) {
+      // A server that a killed process was stopping ends, and another is started.
+      if (server === null) {
+        server = await launch(cluster, address);
+        adopted = false;
+      }
+      client = await connectAsSuperuser(address, superuserPassword).catch((error: Error & { code?: string }) => {
+        const isLate = systemClock.monotonicMs() > began + answerMaxMs;
+        if (!isLate && (notYet.has(error.code ?? '') || readPostmaster(cluster.path) === null)) return null;
+        throw unusable(cluster, server!.pid, error);
+      });
+      if (client !== null) break;
+      await delay(pollMs);
+      server = readPostmaster(cluster.path);
     }
-    if (credentials.host !== address.host || credentials.port !== address.port)
-      await writeCredentials(cluster.base, { ...credentials, ...address });
-    const tookMs = Math.round(systemClock.monotonicMs() - began);
-    log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} (${tookMs} ms).`);
-    return { server, address, adopted: found !== null, password: credentials.password };
+    await ensureRoleAndDatabase(client, password).finally(() => client.end());
+  } catch (error) {
+    // No other process knows a server that this process started, so this process stops it.
+    if (!adopted) await shutDown(cluster);
+    throw error;
   }
+  if (credentials.host !== address.host || credentials.port !== address.port)
+    await writeCredentials(cluster.base, { ...credentials, ...address });
+  const tookMs = Math.round(systemClock.monotonicMs() - began);
+  log(`The embedded PostgreSQL ${adopted ? 'was running already' : 'has started'} (${tookMs} ms).`);
+  return { server, address, adopted, password };
 }
 
 const newPassword = (): string => systemRandom.bytes(24).toString('base64url');
@@ -223,51 +230,21 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   return credentials;
 }
 
+/** Answers of a server that starts or stops. */
+const notYet = new Set(['57P03', '57P01', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
 const wrongPassword = '28P01';
-const notYet = new Set(['57P03', '57P01', 'ECONNREFUSED', 'ECONNRESET', 'EAGAIN']);
+/** The role or the database exists. */
+const isThere = new Set(['42710', '42P04']);
 
-/** Connects as the superuser; null if the server ended before it answered. */
-async function connectWhenReady(
-  cluster: Cluster,
-  pid: number,
-  address: Address,
-  { superuserPassword }: Credentials,
-): Promise<pg.Client | null> {
-  const deadline = systemClock.monotonicMs() + answerMaxMs;
-  while (systemClock.monotonicMs() < deadline) {
-    const server = readPostmaster(cluster.path);
-    if (!server || server.pid !== pid) return null;
-    if (server.ready) {
-      try {
-        return await connectAsSuperuser(address, superuserPassword);
-      } catch (error) {
-        const { code, message } = error as { code?: string; message: string };
-        if (code === wrongPassword) {
-          throw new Error(
-            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
-              'restore that file from the backup of the data folder.',
-          );
-        }
-        if (code === undefined || !notYet.has(code)) {
-          throw new Error(
-            `The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`,
-          );
-        }
-      }
-    }
-    await delay(pollMs);
-  }
-  throw new Error(`The embedded PostgreSQL (process ${pid}) does not answer: see ${join(cluster.base, 'server.log')}.`);
-}
+const unusable = ({ base }: Cluster, pid: number, { code, message }: Error & { code?: string }) =>
+  new Error(
+    code === wrongPassword
+      ? `The embedded PostgreSQL refuses the password in ${credentialsPath(base)}: restore that file from the backup of the data folder.`
+      : `The embedded PostgreSQL cannot be used (${message}): see ${join(base, 'server.log')}, end its process ${pid}, then start again.`,
+  );
 
 async function connectAsSuperuser(address: Address, password: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...address,
-    user: superuser,
-    database: superuser,
-    password,
-    ssl: false,
-  });
+  const client = new pg.Client({ ...address, user: superuser, database: superuser, password, ssl: false });
   client.on('error', () => {});
   await client.connect();
   return client;
@@ -275,15 +252,14 @@ async function connectAsSuperuser(address: Address, password: string): Promise<p
 
 /** This runs at every start, because the first start may have been killed between the two statements. */
 async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
-  const { rows } = await client.query<{ roles: number; databases: number }>(
-    `select (select count(*)::int from pg_roles where rolname = $1) as roles,
-            (select count(*)::int from pg_database where datname = $2) as databases`,
-    [role, database],
-  );
-  if (!rows[0]!.roles) {
-    await client.query(`create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`);
-  }
-  if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
+  const create = [
+    `create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`,
+    `create database ${database} owner ${role}`,
+  ];
+  for (const sql of create)
+    await client.query(sql).catch((error: { code?: string }) => {
+      if (!isThere.has(error.code ?? '')) throw error;
+    });
 }
 
 export const credentialsPath = (base: string): string => join(base, 'server.json');
@@ -306,13 +282,4 @@ async function writeCredentials(base: string, credentials: Credentials): Promise
   await writeFile(`${path}.new`, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flush: true });
   handToOwnerOf(base, `${path}.new`);
   await rename(`${path}.new`, path);
-}
-
-async function lockIn<T>(base: string, name: string, take: (path: string) => Promise<T>): Promise<T> {
-  const path = join(base, name);
-  const lock = await take(path).catch((error: unknown) => {
-    throw folderFailure(base, error);
-  });
-  handToOwnerOf(base, path);
-  return lock;
 }

@@ -1,3 +1,4 @@
+import { chownSync, statSync } from 'node:fs';
 import { mkdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
@@ -30,28 +31,32 @@ export function folderFailure(path: string, error: unknown, { what, advice } = f
  * @returns the topmost folder that was made
  */
 export async function makeFolder(path: string, purpose = forData, mode = 0o777): Promise<string | undefined> {
-  const wanted = resolve(path);
-  const missing: string[] = [];
-  try {
-    for (let folder = wanted; ; folder = dirname(folder)) {
-      const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-        return null;
-      });
-      if (found !== null && !found.isDirectory()) throw Object.assign(new Error(), { code: 'EEXIST' });
-      if (found !== null) break;
-      missing.unshift(folder);
-    }
-    for (const folder of missing)
-      await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
-        // Another process made the folder, or the name is a dangling link, for which `stat` throws.
-        if (error.code !== 'EEXIST') throw error;
-        await stat(folder);
-      });
-  } catch (error) {
+  const make = async (folder: string): Promise<string | undefined> => {
+    const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    if (found !== undefined && !found.isDirectory()) throw Object.assign(new Error(), { code: 'EEXIST' });
+    if (found !== undefined) return;
+    const made = await make(dirname(folder));
+    await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
+      // Another process made the folder, or the name is a dangling link, for which `stat` throws.
+      if (error.code !== 'EEXIST') throw error;
+      await stat(folder);
+    });
+    return made ?? folder;
+  };
+  return make(resolve(path)).catch((error: unknown) => {
     throw folderFailure(path, error, purpose);
-  }
-  return missing[0];
+  });
+}
+
+export const runningAsRoot = (): boolean => process.getuid?.() === 0;
+
+/** Gives a file that root made to the owner of the folder. */
+export function handToOwnerOf(folder: string, path: string): void {
+  if (!runningAsRoot()) return;
+  const { uid, gid } = statSync(folder);
+  chownSync(path, uid, gid);
 }
 
 /** PostgreSQL needs room for one WAL segment after a crash. */

@@ -1,18 +1,13 @@
 import { execFile } from 'node:child_process';
 import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { runningAsRoot } from './folder.ts';
 
 const run = promisify(execFile);
 
 export type Account = { uid: number; gid: number };
 
-export const runningAsRoot = (): boolean => process.getuid?.() === 0;
-
-const existingNames = ['postgres', 'ars-postgres'];
 const newName = 'ars-postgres';
-
-const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName];
 
 /**
  * The account that runs PostgreSQL, which refuses to run as root; null if the service does not run as root. The owner
@@ -23,10 +18,9 @@ export async function accountFor(cluster: string): Promise<Account | null> {
   if (!runningAsRoot()) return null;
   const owner = await stat(cluster).catch(() => null);
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  for (const name of existingNames) {
-    const account = await lookUp(name);
-    if (account) return account;
-  }
+  const known = (await lookUp('postgres')) ?? (await lookUp(newName));
+  if (known) return known;
+  const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', newName];
   await run('useradd', create).catch(() => null);
   const made = await lookUp(newName);
   if (made) return made;
@@ -37,24 +31,25 @@ export async function accountFor(cluster: string): Promise<Account | null> {
 }
 
 async function lookUp(name: string): Promise<Account | null> {
-  try {
-    const [uid, gid] = await Promise.all(
-      ['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)),
-    );
-    return uid && gid ? { uid, gid } : null;
-  } catch {
-    return null;
-  }
+  const idOf = async (flag: string) => Number((await run('id', [flag, name])).stdout);
+  return Promise.all([idOf('-u'), idOf('-g')]).then(
+    ([uid, gid]) => ({ uid, gid }),
+    () => null,
+  );
 }
 
-/** Whether the account can enter every folder down to `path`. Access lists are ignored. */
-export async function reaches({ uid, gid }: Account, path: string): Promise<boolean> {
-  for (let folder = await realpath(path); ; folder = dirname(folder)) {
-    const entry = await stat(folder);
-    const shift = entry.uid === uid ? 6 : entry.gid === gid ? 3 : 0;
-    if ((entry.mode & (1 << shift)) === 0) return false;
-    if (dirname(folder) === folder) return true;
-  }
+/** Whether the account may enter the folder, or run the program. */
+export async function reaches(account: Account, path: string): Promise<boolean> {
+  return run('test', ['-x', path], { ...account, cwd: '/' }).then(
+    () => true,
+    ({ code, message }: { code?: unknown; message: string }) => {
+      if (code === 1) return false;
+      throw new Error(
+        `The service cannot change from root to PostgreSQL's system user (${message}): ` +
+          'start it as an ordinary user, or set DATABASE_URL.',
+      );
+    },
+  );
 }
 
 /**
@@ -67,7 +62,7 @@ export async function placeFor(account: Account): Promise<string | null> {
     if (await mkdir(path, { recursive: true, mode: 0o755 })) await chmod(path, 0o755);
     const entry = await lstat(path);
     const isOurs = entry.isDirectory() && entry.uid === 0 && (entry.mode & 0o022) === 0;
-    return isOurs && (await reaches(account, path)) ? path : null;
+    return isOurs && (await reaches(account, path)) ? await realpath(path) : null;
   } catch {
     return null;
   }

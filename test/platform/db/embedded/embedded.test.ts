@@ -10,7 +10,7 @@ import { hydrateSymlinks, packageFolder, prepareBinaries } from '../../../../src
 import { readPostmaster } from '../../../../src/platform/db/embedded/cluster.ts';
 import { startEmbedded } from '../../../../src/platform/db/embedded/embedded.ts';
 import { tryLock } from '../../../../src/platform/db/embedded/file-lock.ts';
-import { runningAsRoot } from '../../../../src/platform/db/embedded/system-account.ts';
+import { runningAsRoot } from '../../../../src/platform/db/embedded/folder.ts';
 import { ask, clusterOf, dataFolder, userOf, withoutPackage } from './folders.ts';
 
 async function timesPrewarmed(dataDir: string): Promise<number> {

@@ -1,6 +1,9 @@
 // Tier: full. Kills PostgreSQL and its host.
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readPostmaster } from '../../../../src/platform/db/embedded/cluster.ts';
 import { startEmbedded } from '../../../../src/platform/db/embedded/embedded.ts';
 import { ask, clusterOf, dataFolder, gone, userOf, withoutPackage } from './folders.ts';
@@ -35,6 +38,19 @@ suite('embedded PostgreSQL that is killed', { skip: withoutPackage, timeout: 600
     assert.equal(next.adopted, false);
     assert.deepEqual(await ask(next.url, 'select count(*)::int from committed'), [1000]);
     await next.stop();
+  });
+
+  test('after kill -9 at any moment of the first start the next start needs no help', async (context) => {
+    for (const afterMs of [100, 700, 1200, 1700, 2200, 2700]) {
+      const dataDir = await dataFolder(context);
+      const host = fork(join(import.meta.dirname, 'embedded-crash.ts'), [dataDir]);
+      await delay(afterMs);
+      host.kill('SIGKILL');
+      const next = await startEmbedded({ dataDir });
+      assert.deepEqual(await ask(next.url, 'select 1'), [1], `killed after ${afterMs} ms`);
+      await next.stop();
+      assert.equal(readPostmaster(await clusterOf(dataDir)), null);
+    }
   });
 
   test('a server that dies under its users is started again at the same address', async (context) => {
