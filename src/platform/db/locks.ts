@@ -17,16 +17,14 @@ export const advisoryLocks = {
 
 const erasures = statement('erasures.lock')`select pg_advisory_xact_lock(${advisoryLocks.erasures})`;
 
-/**
- * Admits one transaction at a time to the list of erasures, because two machines overwrite each other's lines on NFS.
- */
+/** One transaction at a time writes the list of erasures. On NFS, two machines would overwrite each other's lines. */
 export async function lockErasures(tx: Tx): Promise<void> {
   await tx.query(erasures);
 }
 
 /**
- * Waits without a limit. A process that gave up would end its `ars serve`, and with it the migration in another
- * process.
+ * Waits without a time limit. If a waiting process of `ars serve` gave up, all processes would end, including the
+ * process that migrates.
  */
 export async function lockMigration(tx: Tx): Promise<void> {
   const [free] = await tx.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [

@@ -37,7 +37,7 @@ async function migrationFiles(from = folder): Promise<string[]> {
 
 let needed: number[] | null = null;
 
-/** The numbers of the migrations that the database lacks. A newer database lacks none, and an empty one lacks all. */
+/** The numbers of the missing migrations. A newer database lacks no migration, and an empty database lacks all. */
 export async function missingMigrations(tx: Tx): Promise<number[]> {
   const rows = await tx.query<{ number: number }>(applied).catch((error: { code?: string }) => {
     if (error.code === undefinedTable) return [];
@@ -113,7 +113,7 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
-      // Citus must not pass these settings on, because its nodes refuse settings that are passed on together.
+      // Citus would pass these settings on to its nodes together, and the nodes would refuse them.
       await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
       for (const part of partsOf(text)) await tx.query(part);
       await keep(tx, name, clock);
@@ -126,8 +126,8 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
 }
 
 /**
- * Runs a file outside a transaction in one process. Other processes poll instead of waiting for the lock, because an
- * index build waits for every running statement.
+ * Runs a file outside a transaction in one process. The other processes poll, because an index build would wait for
+ * their statements if these waited for the lock.
  * @returns false if another process ran the file
  */
 async function runBeside(

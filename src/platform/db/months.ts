@@ -6,15 +6,15 @@ import type { Database, Tx } from './database.ts';
 export type ByMonths = {
   /** Partitions are named after the table: `audit_2026_11`. */
   table: string;
-  /** Further tables to lock, in this order. */
+  /** Further tables to lock with `table`, in this order. */
   along?: readonly string[];
   make: string;
   lock: number;
-  /** Months to keep ready after the present one. */
+  /** The number of months after the current month whose partitions are made. */
   ahead: number;
 };
 
-/** Other statements queue behind a waiting table lock, so the lock must not wait long. */
+/** Other statements queue behind a transaction that waits for a table lock, so the wait must be short. */
 const shortLock = "set local lock_timeout = '200ms'";
 
 export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) => Promise<void>): Promise<void> {
@@ -31,8 +31,7 @@ const missing = ({ table, ahead }: ByMonths) => `
     select date_trunc('month', $1::timestamptz at time zone 'UTC') + n * interval '1 month' as month from generate_series(0, ${ahead}) n) m
    where to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
-// Citus copies rows of the default partition to their nodes. This statement deletes the local rows, which would
-// otherwise stay forever.
+// When Citus distributes a new partition, the local copies of its rows stay. This statement deletes the local copies.
 const leftBehind = `
   select truncate_local_data_after_distributing_table(logicalrelid) from pg_dist_partition
    where logicalrelid::text ~ '_\\d{4}_\\d\\d$' and pg_relation_size(logicalrelid) > 0`;
@@ -41,8 +40,8 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
   const now = new Date(clock.nowMs());
   if ((await db.query(missing(months), [now])).length === 0) return;
   await changeMonths(db, months, async (tx) => {
-    // Writers wait for this lock before they choose a partition. The default partition would refuse a row that belongs
-    // to the new month.
+    // This lock makes writers wait until the partition exists. Otherwise a writer could choose the default partition,
+    // which then refuses the row.
     await tx.query(
       `lock table only ${[months.table, ...(months.along ?? [])].join(', only ')} in share row exclusive mode`,
     );

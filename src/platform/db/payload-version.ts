@@ -1,8 +1,8 @@
 /**
- * A release raises this version if it changes what existing records show. A record keeps the version of its last stamp,
- * so no payload changes without its `updated_at` (law 2).
- * Stamps up to the organisation's `shape_position` have the older version, until a restamp moves their records
- * (src/governance/upgrade/restamp.ts, decision 0014).
+ * A release raises this version if it changes the payload of existing records. A record keeps its version until it gets
+ * a new feed position, so no payload changes without its `updated_at` (law 2).
+ * Positions up to the organisation's `shape_position` have the previous version. A job gives these records new
+ * positions (src/governance/upgrade/restamp.ts, decision 0014).
  */
 export const currentPayloadVersion = 1;
 

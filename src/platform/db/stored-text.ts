@@ -5,14 +5,14 @@ export type Place = { table: string; column: string; key: Record<string, string>
 export type StoredText = Place & { value: string };
 
 /**
- * Functions that read the bytes of a column as text. Null: the column contains hashes or bytes made from another
- * column, so it is not read.
+ * Functions that read the bytes of a column as text. Null: the column is not read, because it contains hashes, or bytes
+ * computed from another column.
  */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
 
 type Column = { part_name: string; table_name: string; column_name: string; type: string; is_key: boolean };
 
-// Rows are read partition by partition, but reported under the name of their table.
+// Rows are read from each partition, but reported under the name of the partitioned table.
 const columns = `
   select c.relname as part_name, coalesce(t.relname, c.relname) as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
          coalesce(a.attnum = any(p.conkey), false) as is_key
@@ -24,11 +24,11 @@ const columns = `
    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
    order by c.relname, a.attnum`;
 
-// Tables are read by pages of the disk, which needs no index and reads each page once.
+// Reading by disk pages needs no index and reads each page once.
 const pagesAtOnce = 64;
 
 const pagesOf = `select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages`;
-// On Citus the table's own file is empty. Each slice of pages is read from every shard, so the largest shard determines
+// On Citus the table's own file is empty. Each range of pages is read from every shard, so the largest shard determines
 // the number of pages.
 const pagesOfShards = `
   select s.logicalrelid::text as part, (max(z.size) / current_setting('block_size')::int8)::int4 as pages

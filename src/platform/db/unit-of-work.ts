@@ -24,7 +24,7 @@ export type UnitOfWork = {
   nowMs: number;
   uuid(): string;
   queue: WriteQueue | null;
-  /** The last attempt waited too long for a lock, so work before that lock may be in vain again. */
+  /** The previous attempt waited too long for a lock. Take the lock first, or earlier work may be wasted again. */
   again: boolean;
   beforeCommit(last: () => Promise<void>): void;
   /** Runs a step after the commit. A failure of the step is ignored, so nothing may depend on it. */
@@ -33,8 +33,8 @@ export type UnitOfWork = {
 } & Passed;
 
 /**
- * The queue of changes to an organisation's feed. The feed's lock admits one change at a time, so only one takes a
- * connection.
+ * The queue of changes to an organisation's feed. The feed's lock admits one change at a time, so further changes wait
+ * here without a connection.
  */
 export function feedQueue(organisationId: number): WriteQueue {
   return { name: `feed ${organisationId}`, atOnce: 1 };
@@ -50,9 +50,9 @@ const apartMs = 100;
 /**
  * Runs `inside` in a unit of work, and repeats it after a deadlock or a long wait for a lock. `inside` must therefore
  * have no effect outside the transaction.
- * @param queue null for changes that belong to no organisation yet
- * @param left ends the wait when the caller has gone
- * @throws WriteQueueRefusal if no turn came in time, or the queue is full
+ * @param queue null for changes that need no queue
+ * @param left aborts the wait in the queue, because the caller no longer needs the result
+ * @throws WriteQueueRefusal if the change waited too long, or the queue is full
  */
 export function withUnitOfWork<T>(
   app: Opener,
@@ -99,8 +99,8 @@ async function tried<T>(
     } catch (error) {
       const { code } = error as { code?: string };
       if (signal !== null && code === lockHeld) {
-        // The change has given its connection back. It goes to the front of its queue, because later changes would wait
-        // for the same lock.
+        // The failed attempt has released its connection. Later changes would wait for the same lock, so this change
+        // goes to the front of the queue.
         again = true;
         attempt--;
       } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;
@@ -150,17 +150,16 @@ async function once<T>(
   return result;
 }
 
-/** `evenSuspended`: a job that the operator ordered also runs while the organisation is suspended (decision 0013). */
+/** `evenSuspended`: the operator ordered the job, so it also runs for a suspended organisation (decision 0013). */
 export type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
 
-/** Runs step after step until one returns false. Each step is a unit of work. */
 export async function inSteps(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
   while (signal?.aborted !== true && (await step()));
 }
 
 /**
- * Handles the rows that a round of housekeeping found, even if some fail. If an organisation is busy, its other rows
- * wait for the next round.
+ * Runs `step` for each row that housekeeping found, even if it fails for some rows. If an organisation is busy, its
+ * other rows wait for the next round.
  * @param failed the log event of a failure
  */
 export async function eachInTurn<T extends { organisation_id: number }>(
@@ -175,7 +174,7 @@ export async function eachInTurn<T extends { organisation_id: number }>(
     try {
       await step(one);
     } catch (error) {
-      // The database is unavailable or the service stops, so the other rows would fail as well.
+      // If the database is unavailable or the service is stopping, the other rows would fail as well.
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
       if (error instanceof WriteQueueRefusal) busy.add(one.organisation_id);
       app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });

@@ -1,7 +1,7 @@
-/** A queue in which units of work wait for their turn, in the order of arrival. `atOnce`: how many run together. */
+/** A queue of units of work in the order of arrival. `atOnce`: how many units of work run at the same time. */
 export type WriteQueue = { readonly name: string; readonly atOnce: number };
 
-/** A change got no turn: the queue is full, the wait was too long or was given up, or the service stops. */
+/** A change cannot start: its queue is full, it waited too long, its caller left, or the service is stopping. */
 export class WriteQueueRefusal extends Error {
   readonly why: 'full' | 'late' | 'left' | 'stopping';
   constructor(why: WriteQueueRefusal['why']) {
@@ -14,8 +14,8 @@ export type Leave = () => void;
 
 export type WriteQueues = {
   /**
-   * @param signal ends the wait with its reason
-   * @param again puts the change at the front of its queue, because its last turn waited too long for a lock
+   * @param signal aborts the wait
+   * @param again puts the change at the front of its queue, because its previous attempt waited too long for a lock
    * @throws WriteQueueRefusal
    */
   take(queue: WriteQueue, signal?: AbortSignal, again?: boolean): Promise<Leave>;
@@ -25,11 +25,10 @@ export type WriteQueues = {
 type Line = { queue: WriteQueue; underWay: number; waiting: PromiseWithResolvers<Leave>[] };
 
 /**
- * Gives turns to the queues one after another, regardless of how many changes wait in each. A long turn counts as slow
- * and makes room for a quick turn.
- * @param quick the most quick turns at one time
- * @param slow the most slow turns at one time
- * @param slowMs after this time a turn counts as slow
+ * Lets changes of all queues start in rotation, regardless of how many changes wait in each queue. A change that runs
+ * longer than `slowMs` counts as slow, so that a quick change can start.
+ * @param quick the most quick changes at one time
+ * @param slow the most slow changes at one time
  * @param max the most changes that wait in one queue
  */
 export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
@@ -51,7 +50,7 @@ export function createWriteQueues(options: { quick: number; slow: number; slowMs
       ready.delete(line);
       const first = line.waiting.shift()!;
       line.underWay++;
-      // If more changes wait, `offer` adds the queue at the end of the set, so this loop reaches it again.
+      // If more changes wait in this queue, `offer` adds it at the end of the set, so this loop reaches it again.
       offer(line);
       first.resolve(begin(line));
     }

@@ -32,13 +32,13 @@ export async function packagedVersion(source: string) {
 }
 
 /**
- * Returns the programs of the package, or of a copy if `account` cannot reach the package or its missing links cannot
- * be made. Several processes may call this together.
+ * Returns the package's programs. If `account` cannot reach the package or its missing links cannot be made, returns
+ * the programs of a copy. Several processes may call this function at the same time.
  * @throws Error if there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
   const { manifest, major } = await packagedVersion(source);
-  // One program is checked for all, because a strict umask would close the complete package.
+  // Checking one program is enough, because a strict umask closes the complete package.
   if (account === null || (await reaches(account, join(source, 'native', 'bin', 'postgres')))) {
     try {
       await hydrateSymlinks(source);

@@ -55,14 +55,14 @@ function settings(): Record<string, string> {
     effective_cache_size: within(64, memoryMiB / 2, 16_384),
     work_mem: '8MB',
     maintenance_work_mem: '128MB',
-    // Imports write much WAL. With less room, a checkpoint every few seconds would write every page twice.
+    // Imports write much WAL. With a lower limit, frequent checkpoints would write every page twice.
     max_wal_size: '2GB',
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
     shared_preload_libraries: 'pg_prewarm',
     autovacuum_naptime: '5s',
-    // Parallel plans would use the service's cores, and shared memory, which containers limit to 64 MB.
+    // Parallel plans would take the service's cores and need shared memory, which containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
     max_parallel_maintenance_workers: '0',
     timezone: 'UTC',
@@ -80,7 +80,6 @@ function spawnOptions(cluster: Cluster) {
   return { cwd: dirname(cluster.path), env, windowsHide: true, ...cluster.account };
 }
 
-/** Makes `${dataDir}/postgres` and returns its real path. */
 export async function makeBase(dataDir: string): Promise<string> {
   const base = join(dataDir, 'postgres');
   const made = await makeFolder(base);
@@ -191,8 +190,8 @@ const maxLaunches = 5;
 /** Starts a server that outlives this process, and waits until it is ready. */
 export async function launch(cluster: Cluster, address: Address, attempt = 1): Promise<Postmaster> {
   const { base, path, binaries } = cluster;
-  // The server does not run, so its process file can go. PostgreSQL would refuse to start if any process had the ID in
-  // the file.
+  // PostgreSQL would refuse to start if any process had the ID in a leftover `postmaster.pid`. No server runs now, so
+  // the file can be deleted.
   await rm(join(path, 'postmaster.pid'), { force: true });
   await removeSocketLock(address);
   const logPath = join(base, 'server.log');
@@ -224,7 +223,6 @@ function serverOptions(path: string, address: Address): string {
   return [`-D ${quoted(path)} -p ${address.port}`, ...texts].join(' ');
 }
 
-/** Stops the server, which rolls back open transactions. */
 export async function shutDown(cluster: Cluster): Promise<void> {
   const { path, binaries } = cluster;
   if (readPostmaster(path) === null) return;

@@ -47,7 +47,7 @@ const usersLock = 'users.lock';
 
 const watchMs = 1_000;
 const pollMs = 10;
-/** The longest wait for the server, which replays at most a few gigabytes of WAL after a crash. */
+/** The longest wait for a starting server. After a crash, the server first replays up to a few gigabytes of WAL. */
 const answerMaxMs = 600_000;
 
 /**
@@ -137,7 +137,7 @@ export async function startEmbedded(options: {
   };
 }
 
-/** @throws Error if there is no database, because ARS_DATA_DIR or DATABASE_URL is probably wrong */
+/** @throws Error if there is no database; the data folder or DATABASE_URL is then probably wrong */
 async function refuseNew(dataDir: string): Promise<void> {
   const base = join(dataDir, 'postgres');
   if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base)) !== null) return;
@@ -146,7 +146,7 @@ async function refuseNew(dataDir: string): Promise<void> {
   );
 }
 
-/** Deletes a data folder, and stops a server that outlived its users. @returns false if a process uses the folder */
+/** Deletes a data folder after stopping its unused server. @returns false if a process uses the folder */
 export async function discardEmbedded(dataDir: string): Promise<boolean> {
   const base = join(dataDir, 'postgres');
   const path = await realpath(join(base, 'cluster')).catch(() => null);
@@ -191,7 +191,7 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean) {
     }
     await ensureRoleAndDatabase(client, password).finally(() => client.end());
   } catch (error) {
-    // No other process knows a server that this process started, so this process stops it.
+    // If this process started the server, no other process knows the server. So this process stops it.
     if (!adopted) await shutDown(cluster);
     throw error;
   }
@@ -250,7 +250,7 @@ async function connectAsSuperuser(address: Address, password: string): Promise<p
   return client;
 }
 
-/** This runs at every start, because the first start may have been killed between the two statements. */
+/** Every start checks the role and the database, because the first start may have been killed between the two. */
 async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
   const create = [
     `create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`,

@@ -2,9 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 
-/**
- * A lock between processes, made with SQLite because Node has none. The kernel releases the lock when its process ends.
- */
+/** Node has no file locks between processes, so this lock uses SQLite. The kernel releases it when the process ends. */
 export type FileLock = { release(): void };
 
 const sqliteBusy = 5;

@@ -39,7 +39,7 @@ export async function makeFolder(path: string, purpose = forData, mode = 0o777):
     if (found !== undefined) return;
     const made = await make(dirname(folder));
     await mkdir(folder, mode).catch(async (error: NodeJS.ErrnoException) => {
-      // Another process made the folder, or the name is a dangling link, for which `stat` throws.
+      // Another process may have made the folder. If the name is a dangling link instead, `stat` throws.
       if (error.code !== 'EEXIST') throw error;
       await stat(folder);
     });

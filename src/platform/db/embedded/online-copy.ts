@@ -8,7 +8,7 @@ import { systemRandom } from '../../crypto/random.ts';
 
 /**
  * This module copies a PostgreSQL data folder while its server runs (PostgreSQL's manual, "Making a Base Backup Using
- * the Low Level API"). The WAL is copied last, because it contains changes during the copy.
+ * the Low Level API"). The WAL is copied last, because it must contain all changes made during the copy.
  */
 
 export type CopiedFile = { path: string; bytes: number; sha256: string };
@@ -87,7 +87,7 @@ export async function copyOnline(
     copied.push({ path, ...found });
     onCopied((bytes += found.bytes));
   };
-  // The control file comes after all others, because it says where recovery begins.
+  // The control file is copied after all other files, because it says where recovery begins.
   for (const path of [...files, control]) await take(path);
   const { last, label } = await value<{ last: string; label: string }>(
     'select pg_walfile_name(lsn) as last, labelfile as label from pg_backup_stop(false)',

@@ -10,8 +10,8 @@ export type Account = { uid: number; gid: number };
 const newName = 'ars-postgres';
 
 /**
- * The account that runs PostgreSQL, which refuses to run as root; null if the service does not run as root. The owner
- * of an existing cluster comes first, because only that account can open its files.
+ * Finds the account for PostgreSQL, which refuses to run as root; null if the service does not run as root. The owner
+ * of an existing cluster comes first, because only that account can open the cluster's files.
  * @throws Error if there is no account and none can be made
  */
 export async function accountFor(cluster: string): Promise<Account | null> {
