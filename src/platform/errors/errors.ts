@@ -102,7 +102,7 @@ export class ApiError extends Error {
     this.headers = headers;
   }
 
-  /** 422 for a field that is well-formed JSON but not as expected. */
+  /** The error 422 for a field whose JSON is well-formed, but whose value is not as expected. */
   static field(code: FieldCode, expected: string): ApiError {
     const error = new ApiError('invalid_body', expected);
     return Object.assign(error, { code, status: 422 });

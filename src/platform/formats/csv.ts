@@ -73,8 +73,8 @@ export async function* csvRecords(
   delimiter: Delimiter,
   maxChars: number,
 ): AsyncGenerator<CsvRecord> {
-  // Lines that were read ahead. Lines before `at` are dropped only when they are more than half of the queue, so that
-  // dropping stays cheap.
+  // Lines that were read ahead; `at` is the index of the next line. Earlier lines are removed only when they fill half
+  // of the queue, because each removal copies the rest.
   let queue: TextLine[] = [];
   let at = 0;
   let read = 0;
@@ -139,7 +139,7 @@ export function cellText(cell: string): string {
   return content;
 }
 
-/** Whether a line is Excel's own first line, such as `sep=;`, which names the delimiter. */
+/** Whether Excel wrote the line to name the delimiter, such as `sep=;`. */
 export const namesDelimiter = (line: string): boolean => /^\uFEFF?"?sep=[,;\t]?"?[,;\t]*$/iu.test(line.trimEnd());
 
 /** Lines end in CRLF (RFC 4180). */

@@ -23,7 +23,7 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw new JsonFault('syntax', error);
   }
-  // The parser keeps only one of two equal names, so the text then has more names than the value.
+  // If a name is repeated, the parser keeps only the last value. The text then has more names than the parsed value.
   if (namesIn(text) > namesOf(value)) throw new JsonFault('repeated name');
   return value;
 }

@@ -7,13 +7,10 @@ export type ByteLine = Buffer | null;
 
 const lineFeed = 10;
 
-/** The most lines that are yielded together, because an uploaded file is one chunk and may contain only line feeds. */
+/** Limits the length of a yielded array, because an uploaded file is one chunk and may contain only line feeds. */
 const together = 1000;
 
-/**
- * Splits at line feeds only. Yields up to 1000 lines together, because waiting for each line separately would double
- * the time.
- */
+/** Splits at line feeds only. Yields arrays of lines, because awaiting each line would double the time. */
 export async function* byteLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -80,7 +77,7 @@ const mark = Buffer.from('\uFEFF');
 export const lost = '\uFFFD';
 
 /**
- * Recognises the encoding by a file's first bytes; null if all bytes are ASCII. One line of valid UTF-8 beyond ASCII
+ * Recognises the encoding by a file's first bytes; null if all bytes are ASCII. One valid UTF-8 line that is not ASCII
  * decides, because text in another encoding is hardly ever valid UTF-8.
  * @throws UnreadableFile for UTF-16
  */
@@ -92,7 +89,7 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   let encoding: Encoding | null = null;
   for (let at = beyondAscii(head, 0); at < head.length;) {
     const end = head.indexOf(10, at);
-    // The last line may be cut inside a character, so its last 4 bytes are ignored.
+    // `head` may end inside a character, so the last 4 bytes of an incomplete line are ignored.
     const line = head.subarray(head.lastIndexOf(10, at) + 1, end < 0 ? head.length - 4 : end);
     at = end < 0 ? head.length : beyondAscii(head, end);
     if (isAscii(line)) continue;
@@ -110,12 +107,12 @@ function beyondAscii(bytes: Buffer, from: number): number {
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** Decodes lines in the known encoding. If no encoding is known, the first line beyond ASCII decides. */
+/** Decodes lines in the known encoding. If no encoding is known, the first line that is not ASCII decides. */
 export function lineDecoder(known: Encoding | null) {
   let encoding = known;
   return {
     encoding: (): Encoding => encoding ?? 'utf-8',
-    /** `damaged`: the line is in another encoding, or has lost characters. */
+    /** `damaged`: the line has another encoding than the file, or has lost characters. */
     decode(line: Buffer): { text: string; damaged: boolean } {
       if (isAscii(line)) return { text: line.toString('latin1'), damaged: false };
       const utf8 = isUtf8(line);

@@ -13,7 +13,7 @@ export const sheetTypes: Record<SheetFormat, string> = {
 };
 
 /**
- * `key`: the name in JSON, where times are in UTC. `clock`: the offset of the reader's time zone at a time, in
+ * `key`: the name in JSON, where times are in UTC. `clock`: returns the offset of the reader's time zone in
  * milliseconds.
  */
 export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue; clock?: (ms: number) => number };
@@ -33,7 +33,7 @@ function cellText(kind: SheetColumn['kind'], value: SheetValue): string {
   return kind === 'moment' && typeof value === 'number' ? momentText(value) : String(value);
 }
 
-/** Writes a byte order mark first, by which spreadsheets recognise UTF-8. */
+/** The byte order mark lets spreadsheets recognise UTF-8. */
 async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
   yield Buffer.from(
     `\uFEFF${csvLine(

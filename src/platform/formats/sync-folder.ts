@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 
-/** A new or renamed file survives a loss of power only once its folder is on the disk. */
+/** After a power failure, a new or renamed file is lost unless its folder was written to the disk. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    // The parent folder may be writable but not readable.
+    // The service may write to the parent folder without permission to read it.
     if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error;
     return null;
   });

@@ -4,7 +4,7 @@ import { Zip, type ZipInputFile } from 'fflate';
 
 /** Writes ZIP archives in parts. Sizes and checksums follow the content of each file, so memory use stays constant. */
 
-/** The earliest date that ZIP allows, because the archive must not show when it was made. */
+/** The archive must not show when it was made, so its files have the earliest date that ZIP allows. */
 const mtime = new Date(1980, 0, 1);
 const deflated = 8;
 const maxBytes = 0xffffffff;
@@ -23,7 +23,7 @@ async function* compressed(
     }
   }
   const deflate = createDeflateRaw({ level: 4, chunkSize: 64 * 1024 });
-  // With `pipeline`, a reader that stops also ends the source, and a failing source ends the reader.
+  // With `pipeline`, the source also ends if its reader stops, and the reader fails if the source fails.
   pipeline(Readable.from(bytes(), { objectMode: true, highWaterMark: 1 }), deflate, () => {});
   for await (const part of deflate) yield part as Buffer<ArrayBuffer>;
 }

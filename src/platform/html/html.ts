@@ -31,7 +31,7 @@ type Place =
 const places = new WeakMap<TemplateStringsArray, Place[]>();
 const addresses = new Set(['href', 'src', 'action', 'formaction']);
 
-/** Finds where each value of a template is. A value in a comment or in an unquoted attribute is an error. */
+/** Finds the context of each value in a template. A value in a comment or in an unquoted attribute is an error. */
 function placesOf(strings: TemplateStringsArray): Place[] {
   const found: Place[] = [];
   let state: 'text' | 'tag' | 'raw' | 'comment' = 'text';

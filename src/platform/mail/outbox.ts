@@ -20,7 +20,7 @@ const overdue = statement('mail.overdue')`
   update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`;
 const cancel = statement('mail.cancel')`delete from mail where cause = $1 and status = 'waiting'`;
 
-// If a worker ends during the hand-over, the mail server may have the email. The service does not send it again.
+// If a worker stopped while sending, the mail server may have the email, so the service does not send it again.
 const lose = statement('mail.lose')`
   update mail set status = 'unknown', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
    where status = 'sending' and next_attempt_at <= $1 returning mail_id`;
@@ -77,7 +77,7 @@ export async function postLetter(
   return rows.length === 1;
 }
 
-/** Cancels an email because its cause was withdrawn. If a worker is sending the email, it is not retried. */
+/** Cancels an email because its cause was withdrawn. An email that is being sent is not retried. */
 export async function cancelLetter(work: UnitOfWork, cause: string): Promise<void> {
   await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
@@ -85,29 +85,29 @@ export async function cancelLetter(work: UnitOfWork, cause: string): Promise<voi
 
 export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };
 
-/** Ends emails that have expired, and emails whose worker ended during the hand-over. */
+/** Ends expired emails, and emails whose worker stopped while sending. */
 export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number; expired: number }> {
   const lost = await tx.query(lose, [new Date(nowMs)]);
   const expired = await tx.query(expire, [new Date(nowMs)]);
   return { lost: lost.length, expired: expired.length };
 }
 
-/** What one worker does with the emails that it holds. */
+/** The operations of one worker on the emails that it has leased. */
 export function mailsHeldBy(worker: string, tx: Tx, clock: Clock) {
   const after = (ms: number) => new Date(clock.nowMs() + ms);
   return {
-    /** Holds due emails for a time. Emails of suspended organisations wait. */
+    /** Leases due emails to the worker. Emails of suspended organisations wait. */
     take: (holdMs: number, max: number) => tx.query<HeldMail>(take, [after(0), worker, after(holdMs), max]),
     /**
-     * Marks an email as possibly sent, before the hand-over begins.
-     * @returns false if another worker holds the email, or the email was withdrawn
+     * Marks an email as possibly sent. Call this before sending the email.
+     * @returns false if another worker has the lease, or the email was withdrawn
      */
     begin: async (mailId: string) => (await tx.query(begin, [mailId, worker, after(0)])).length === 1,
     finish: (mailId: string, status: 'sent' | 'refused' | 'unknown') =>
       tx.query(finish, [mailId, worker, status, after(0)]),
     /**
-     * Schedules another attempt for an email that the mail server does not have. A withdrawn or expired email ends
-     * instead.
+     * Schedules another attempt, because the mail server did not accept the email. If the email was withdrawn or has
+     * expired, it ends instead.
      */
     putOff: (mailId: string, waitMs: number) => tx.query(putOff, [mailId, worker, after(0), after(waitMs)]),
   };
@@ -117,7 +117,6 @@ export async function pruneMails(work: UnitOfWork): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
 }
 
-/** A list shows neither the email address nor the text. */
 export type ListedMail = {
   mail_id: string;
   cause: string;
@@ -130,7 +129,7 @@ export type ListedMail = {
 
 export type MailPlace = { createdAt: Date; mailId: string };
 
-/** Emails of an organisation, the newest first. Emails to people about their own accounts are not among them. */
+/** Lists the emails of an organisation, the newest first. Emails to people about their own accounts are not listed. */
 export function listMails(
   tx: Tx,
   organisationId: number,
@@ -146,9 +145,9 @@ const backlog = statement('mail.standing')`
     from (select created_at from mail w where status in ('waiting', 'sending') and ${notClosed('w')} limit ${limits.rowsCounted}) m`;
 
 /**
- * Counts waiting emails, except emails of suspended organisations. `oldestMs`: when the oldest was written.
- * `stuckMs`: since when emails have waited and none was sent. One full mailbox, which may delay its email for days,
- * does not count.
+ * Counts waiting emails, except those of suspended organisations. `oldestMs`: when the oldest was written. `stuckMs`:
+ * the time of the last sent email, or `oldestMs` if that is later. One full mailbox, which may delay its email for
+ * days, does not affect `stuckMs`.
  */
 export async function outboxBacklog(
   tx: Tx,

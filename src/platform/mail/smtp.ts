@@ -13,7 +13,7 @@ export type Message = {
 };
 
 /**
- * `again`: the server does not have the message. `unknown`: the connection ended, and the server may have the message.
+ * `again`: the server did not accept the message. `unknown`: the connection ended, and the server may have the message.
  */
 export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unknown'; why: LogFields };
 
@@ -57,7 +57,7 @@ async function composed({ messageId, from, address, sentMs, subject, text, html 
 }
 
 /**
- * @param signal aborts the opening, but not the open session
+ * @param signal aborts the opening, but does not close an open session
  * @throws Error if the server cannot be reached, is not trusted, or refuses the login
  */
 export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
@@ -80,7 +80,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     socketCloseTimeout: 0,
   });
   let fail: (error: Error) => void = () => {};
-  // The connection also emits errors while idle, such as when it ends. Without a listener they would end the process.
+  // The connection also emits errors while it is idle. Without a listener, such an error would end the process.
   connection.on('error', (error: Error) => fail(error));
   connection.on('end', () => fail(Object.assign(new Error('The connection ended.'), { code: 'ECONNECTION' })));
   const cut = () => connection.close();
@@ -106,7 +106,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
   }
 
   let isOpen = true;
-  /** Without a reset the server keeps the refused message, and refuses the next message as well. */
+  /** After a refused message, a server refuses further messages until the connection is reset. */
   const begin = async () => {
     try {
       await step((done) => connection.reset(done));
@@ -125,8 +125,8 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
         const bytes = await composed(message);
         const body = Readable.from(
           (function* () {
-            // The connection reads the body after the server has accepted the recipient. Before that, the server has no
-            // message.
+            // The connection reads the body only after the server has accepted the recipient. If it fails earlier, the
+            // server has no message.
             isHanding = true;
             yield bytes;
           })(),

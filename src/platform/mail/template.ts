@@ -8,9 +8,9 @@ export type Letter = { subject: string; says: readonly (string | Way)[] };
 const dot = '[.。．｡]';
 const hostCharacter = String.raw`[\p{L}\p{M}\p{N}\p{Cf}\-]`;
 /**
- * Matches the colons and dots by which mail programs recognise links. Some hosts and names look alike, such as `J.Li`.
- * Single letters between dots (`J.R.`) do not count, nor numbers with one dot (`Entry 1.2`) unless a path or port
- * follows.
+ * Matches the colons and dots by which mail programs recognise links. Names such as `J.Li` also match, because they
+ * look like hosts. Single letters between dots (`J.R.`) do not match. A number with one dot (`Entry 1.2`) matches only
+ * with a path or port.
  */
 const linking = new RegExp(
   [
@@ -21,7 +21,9 @@ const linking = new RegExp(
   'gu',
 );
 
-/** Characters that change the direction of text. In plain text, their effect would continue after the name. */
+/**
+ * Characters that change the direction of text. In a plain-text email, they would also affect the text after the name.
+ */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
 /** Adds a space after each dot or colon that could make a link, so that mail programs show the name as text. */

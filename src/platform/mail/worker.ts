@@ -7,14 +7,14 @@ import { letterHtml, letterText } from './template.ts';
 import { endOverdue, type HeldMail, longestWaitMs, mailsHeldBy } from './outbox.ts';
 import { type Message, openSmtp, smtpFields, type SmtpSession } from './smtp.ts';
 
-/** An email may be some seconds late, so workers poll and need no notification. */
+/** An email may be a few seconds late, so workers poll the outbox. */
 const everyMs = 5_000;
-/** How long a worker holds its emails: longer than one round takes with the slowest server. */
+/** The duration of a worker's lease on its emails, which must be longer than a round with the slowest server. */
 const holdMs = 10 * 60_000;
 const maxHeld = 10;
 /** If the server ends the connection, the remaining emails use a new one, up to this many connections. */
 const maxSessions = 3;
-/** How long a stop waits for the email under way. */
+/** The longest time that `stop` waits for the email that is being sent. */
 const stopWithinMs = 2_000;
 
 const minuteMs = 60_000;
@@ -26,15 +26,15 @@ export type Mailer = {
   stop(): Promise<void>;
 };
 
-/** Ends overdue emails, even without a mail server, because the operator may have removed its setting. */
+/** Ends overdue emails. This runs also without a mail server, because the operator may have removed the setting. */
 export async function giveUpMails(app: App): Promise<void> {
   const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
   if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
 }
 
 /**
- * Sends the emails in the outbox. Any number of workers share the work.
- * @param gather functions that write emails which no request causes
+ * Sends the emails in the outbox. Several workers can send at the same time.
+ * @param gather functions that queue emails which no request causes, such as warnings about expiring keys
  */
 export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<void>)[] = []): Mailer {
   const { mailServer } = app.settings;
@@ -58,7 +58,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     }
   }
 
-  /** @returns false if the mail server cannot be reached, so that other due emails wait for the next round */
+  /** @returns false if the mail server cannot be reached; other due emails then wait for the next round */
   async function send(held: HeldMail[]): Promise<boolean> {
     let session: SmtpSession | null = null;
     const end = () => {
@@ -120,7 +120,7 @@ async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: Hel
   const { mail_id: mailId } = mail;
   const message = messageOf(app, mail);
   if (!(await outbox.begin(mailId))) return;
-  // The message is null if the secret that sealed the email is no longer listed. Such an email can never be sent.
+  // The message is null if the service no longer has the secret that sealed the email. Such an email can never be sent.
   const handed =
     message === null ? ({ outcome: 'refused', why: { code: 'UNREADABLE' } } as const) : await session.hand(message);
   if (handed.outcome === 'again') await outbox.putOff(mailId, waitOf(app, mail));
@@ -138,7 +138,6 @@ async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: Hel
 
 const domainOf = ({ settings }: App): string => settings.mailFrom!.address.split('@')[1]!;
 
-/** The pause before the next attempt grows with the age of the email. */
 function waitOf(app: App, mail: HeldMail): number {
   const ageMs = app.clock.nowMs() - mail.created_at.getTime();
   const waitMs = waitsMs.find((one) => ageMs < 2 * one) ?? longestWaitMs;

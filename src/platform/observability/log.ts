@@ -9,7 +9,7 @@ export type Log = {
   error(event: string, fields?: LogFields): void;
 };
 
-/** Writes JSON lines. All lines of one turn of the event loop are written together. */
+/** Writes JSON lines. The lines of one turn of the event loop are written with one call. */
 export function streamLog(
   clock: Clock,
   level: 'all' | 'errors' | 'none',
@@ -38,7 +38,7 @@ export function streamLog(
 
 type Thrown = Error & { code?: unknown; syscall?: unknown; routine?: unknown; table?: unknown; constraint?: unknown };
 
-/** Accepts names of classes, codes, functions and tables. Other text may contain personal data, so the log omits it. */
+/** Accepts names of classes, codes, functions and tables. The log omits other text, which may be personal data. */
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[\w.]{1,63}$/.test(value);
 
 /** Matches the driver's messages for errors without a code. They contain no personal data, so the log may show them. */

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram } from './metrics.ts';
 // A regular expression groups the digits, because the first use of Intl would take 20 ms at every start.
 const max = String(limits.rowsCounted).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
-/** The metrics are in the order of the output. No label identifies an organisation, a key or a person. */
+/** The service writes the metrics in this order. No label identifies an organisation, a key or a person. */
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const;

@@ -10,10 +10,10 @@ type Kind = 'counter' | 'gauge' | 'histogram';
 
 type Options = { labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
 
-/** `known`: label values that start at 0, because an alert uses them. */
+/** Series of `known` label values begin at 0. Prometheus sees no increase if a series begins with its first event. */
 type CounterOptions = Options & { known?: readonly (readonly string[])[] };
 
-/** Numbers of each series, by the metric's name and the text of the labels. */
+/** The numbers of each series, by metric name and by the text of its labels. */
 export type Snapshot = Record<string, Record<string, number[]>>;
 
 const metrics: Metric[] = [];
@@ -27,7 +27,7 @@ abstract class Metric {
   readonly over: Over;
   readonly bounds: readonly number[];
   abstract readonly kind: Kind;
-  /** How many numbers a series takes. A histogram takes one for each bucket and one for the sum. */
+  /** The number of array elements of a series. A histogram has one for each bucket and one for the sum. */
   readonly width: number;
   readonly numbers: number[] = [];
   #places = new Map<string, number>();
@@ -66,7 +66,6 @@ abstract class Metric {
   }
 }
 
-/** Known series begin at 0, because Prometheus sees no increase if a series begins with its first event. */
 export class Counter extends Metric {
   readonly kind = 'counter';
   constructor(name: string, help: string, { known = [], ...options }: CounterOptions = {}) {
@@ -80,7 +79,7 @@ export class Counter extends Metric {
   count(...labels: string[]): void {
     this.add(this.place(...labels));
   }
-  /** Sets the total of a count that is kept elsewhere. */
+  /** Sets the counter to a total that other code has counted. */
   reached(total: number): void {
     this.numbers[this.place()] = total;
   }
@@ -104,7 +103,7 @@ export class Histogram extends Metric {
   }
 }
 
-/** These callbacks run before each reading, and set values that are not counted as they happen. */
+/** These callbacks run before each reading. They set metrics that have no event to count. */
 const lookers = new Set<() => void>();
 
 /** @returns a function that removes the callback */
@@ -133,9 +132,7 @@ export function merged(snapshots: readonly Snapshot[]): Snapshot {
   return all;
 }
 
-/**
- * The metrics of an ended process that remain in the total. Counters must not fall, but gauges end with the process.
- */
+/** Removes the gauges of an ended process. Its counters stay in the total, because counters must not fall. */
 export function outlasting(snapshot: Snapshot): Snapshot {
   const gauges = new Set(metrics.filter(({ kind }) => kind === 'gauge').map(({ name }) => name));
   return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !gauges.has(name)));

@@ -4,7 +4,7 @@ import * as metricDefinitions from './metric-definitions.ts';
 import { beforeReading } from './metrics.ts';
 import { build } from '../config/version.ts';
 
-/** The delay of the event loop covers the last window of this length, however often the metrics are read. */
+/** The event-loop delay is measured in windows of this length, however often the metrics are read. */
 const windowMs = 30_000;
 
 /**

@@ -17,7 +17,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** Adds calendar months. If the month has no such day, the result is its last day. */
+/** Adds calendar months. If the resulting month is too short for the day, the result is the month's last day. */
 export function monthsAfter(atMs: number, months: number): Date {
   const at = new Date(atMs);
   const first = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));

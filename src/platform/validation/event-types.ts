@@ -1,7 +1,7 @@
 /**
- * A type of webhook event. If a result is withdrawn or a learner is erased, the events `about` it are emptied. `groups`
- * names the fields of the payload with groups, which endpoints with group_ids are compared with. A payload about a
- * result has the result as `data` and ends with `group_ids`.
+ * A type of webhook event. `about`: the event is emptied when this result is withdrawn or this learner is erased.
+ * `groups`: the fields of the payload with group IDs, which the service compares with an endpoint's `group_ids`. A
+ * payload about a result has the result as `data` and ends with `group_ids`.
  */
 type EventRow = { label: string; about: 'result' | 'learner' | 'group'; groups: readonly string[] };
 

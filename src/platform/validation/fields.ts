@@ -7,26 +7,25 @@ import type { Settings } from '../config/settings.ts';
 import { Type } from './type.ts';
 
 /**
- * What a field's schema says in addition to its type. The reader of bodies (http/body.ts) validates with it, and
- * OpenAPI omits it.
+ * What a field's schema says in addition to its type. `http/body.ts` validates request bodies with these properties,
+ * and OpenAPI omits them.
  */
 export type Meaning = {
   /** Completes the message "<field> must be <expected>." */
   expected: string;
   /** Checks a value that has the right type. A returned text replaces `expected` in the message. */
   also?: (value: any, beside: Beside) => boolean | string;
-  /** What OpenAPI shows instead of the validating keywords. */
+  /** OpenAPI shows these keywords instead of the validating keywords. */
   shown?: Record<string, unknown>;
 };
 
-/** What a further check may use: the fields before this field, and the operator's settings. */
+/** A check in `also` may use the fields before its own field, and the operator's settings. */
 export type Beside = { fields: Record<string, any>; app: { settings: Settings } };
 
 export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** One line of text that can be stored and shown. */
 export function line(maxChars: number) {
   const expected = `text of 1 to ${maxChars} characters on one line`;
   return Type.String({

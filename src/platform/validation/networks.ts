@@ -7,7 +7,7 @@ export type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 /** The first IP address and the prefix length. */
 export type Network = readonly [Ip, number];
 
-/** ipaddr.js takes `::8.8.8.8` for the mapped `::ffff:8.8.8.8`, so IPv6 goes through the WHATWG parser first. */
+/** ipaddr.js confuses `::8.8.8.8` with the mapped `::ffff:8.8.8.8`, so the WHATWG parser reads IPv6 first. */
 export function parseIp(text: string): Ip {
   return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
 }
@@ -40,9 +40,9 @@ export function parseNetworks(text: string): Network[] {
 }
 
 /**
- * The service sends only to public hosts, unless `ARS_WEBHOOK_ALLOW_NETWORKS` opens their network. A URL with an IP
- * address is checked at registration and before each attempt.
- * A host name is checked at the connection, by every IP address that it resolves to (send.ts).
+ * The service sends only to public hosts, and to the networks in `ARS_WEBHOOK_ALLOW_NETWORKS`. A URL with an IP address
+ * is checked at registration and before each attempt.
+ * A host name is checked when the connection is made, by every IP address that it resolves to (send.ts).
  */
 
 export type Verdict = { ok: true } | { ok: false; reason: string };
@@ -51,7 +51,7 @@ export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
 
-/** Clouds serve an instance's credentials at these addresses, so they stay closed even inside an opened network. */
+/** Clouds serve an instance's credentials at these addresses, so they are refused even inside an allowed network. */
 const metadataAddresses = new Set(
   [
     '169.254.169.254', // Amazon, Azure, Google, Oracle, DigitalOcean, OpenStack and others
@@ -77,9 +77,7 @@ function lastIpv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
 
-/**
- * Packets to a translated address reach the IPv4 address inside it. A tunnelled address leads through an unknown relay.
- */
+/** Finds the IPv4 address inside an IPv6 address. `translated`: packets reach it without an unknown tunnel relay. */
 function embeddedIpv4(address: ipaddr.IPv6): { ipv4: ipaddr.IPv4; translated: boolean } | null {
   const [a = 0, b = 0, c = 0, , e = 0, f = 0, g = 0, h = 0] = address.parts;
   const within = (network: string, length: number): boolean => address.match(v6(network), length);
@@ -140,8 +138,8 @@ function checkName(hostname: string, networks: readonly Network[]): Verdict {
       ? { ok: true }
       : refuse('the host is this machine');
   }
-  // If a network is opened, any name is accepted, because private networks have their own names. The connection checks
-  // the IP addresses.
+  // If the operator allows a network, any name is accepted, because private networks have their own names. The IP
+  // addresses are checked when the connection is made.
   if (networks.length > 0) return { ok: true };
   if (labels.length === 1) return refuse('the host must be a full domain name');
   if (privateSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`)))
@@ -158,12 +156,12 @@ const refusedPorts = new Set([
 ]);
 
 /**
- * Checks an endpoint's URL without DNS. The caller must use the returned URL, because the WHATWG parser turns
- * `2130706433`, `0x7f.1` and `①②⑦.0.0.1` into plain IP addresses.
+ * Checks an endpoint's URL without DNS. The caller must use the returned URL, because the WHATWG parser has turned
+ * forms such as `2130706433`, `0x7f.1` and `①②⑦.0.0.1` into plain IP addresses.
  */
 export function checkUrl(text: string, { allowNetworks }: { allowNetworks: readonly Network[] }): UrlVerdict {
   if (text.length > limits.webhookUrlChars) return refuse(`the URL has more than ${limits.webhookUrlChars} characters`);
-  // The parser would drop or change these characters, and another parser might not.
+  // The WHATWG parser drops or changes these characters, but another parser may keep them.
   if (/[\u0000-\u0020\u007f-\u00a0\\]/u.test(text))
     return refuse('the URL has a space, a control character or a backslash');
   if (!/^https:\/\/[^/]/i.test(text)) return refuse('the URL must begin with https://');

@@ -40,7 +40,7 @@ const windows1252 = new TextDecoder('windows-1252');
 const byteOf = new Map(Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([i + 128])), i + 128]));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Letters, marks and punctuation of names. Any other decoded character shows that the text was not misread. */
+/** Letters, marks and punctuation of names. If a decoded character is none of these, the text was not misread. */
 const ofNames = /^[\p{L}\p{M}\u00a0-\u00bf\u2010-\u2044]$/u;
 
 /** Pairs of capitals in Czech, Slovak and Lithuanian names, such as JANÍŠEK, which look like misread UTF-8. */
@@ -87,9 +87,8 @@ const leftOver = new RegExp(
 );
 
 /**
- * How a name looks damaged; null if it does not. The console and commands then ask the person.
- * `POST /learners` and imports accept the name, because a program cannot answer and a rare correct name must be
- * possible.
+ * Returns how a name looks damaged; null if it does not. The console and commands then ask a person. `POST /learners`
+ * and imports accept the name, because a program cannot answer and a rare correct name must be possible.
  */
 export function damageOf(text: string): Damage | null {
   if (repaired(text) !== text || leftOver.test(text)) return 'encoding';

@@ -28,7 +28,7 @@ const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 /** The text as a person sees it: Latin letters replace look-alikes, and marks and invisible characters are removed. */
 function asSeen(text: string): string {
   if (isAscii(text)) return text;
-  // Some characters look like a letter only before decomposition, others only after it.
+  // Look-alikes are replaced twice: some look like a letter only before decomposition, others only after it.
   const folded = normalised(text.replace(/[^\0-\x7f]/gu, latinLookOf), 'NFKD');
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
@@ -46,12 +46,11 @@ export function holdsNationalInsuranceNumber(text: string): boolean {
 /** The contract's pattern of a learner reference. */
 export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 
-/** Replaces text that must not be stored. */
 const mark = '[redacted]';
 
 /**
- * Replaces the fewest words that contain a National Insurance number. Each word is normalised separately, so that a
- * match can be traced to its words.
+ * Replaces the fewest words that contain a National Insurance number. Each word is normalised separately, so that the
+ * position of a match identifies its words.
  */
 function redactWords(text: string): string {
   const parts = text.split(/(\s+)/);
@@ -86,8 +85,8 @@ function redactWithin(value: unknown): unknown {
 }
 
 /**
- * Replaces National Insurance numbers with a mark. JSON stays valid, because its strings are redacted separately; its
- * punctuation never joins parts of a number.
+ * Replaces National Insurance numbers with a mark. Each string of a JSON text is redacted separately, so that the JSON
+ * stays valid.
  */
 export function withoutNationalInsuranceNumbers(text: string): string {
   if (!holdsNationalInsuranceNumber(text)) return text;
@@ -108,7 +107,6 @@ export function withoutNationalInsuranceNumbers(text: string): string {
 
 const opaqueRef = new RegExp(refPattern);
 
-/** Whether a text is a valid reference without a National Insurance number. */
 export function isOpaqueRef(text: string): boolean {
   return text.length <= limits.learnerRefChars && opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
 }
@@ -149,17 +147,16 @@ export function spellings(fullName: string): string[] {
   return [...new Set(all)].filter((one) => one !== '');
 }
 
-/** True if the reference has the same letters as the learner's name. */
 export function isNameOf(ref: string, fullName: string): boolean {
   return spellings(fullName).includes(letters(ref));
 }
 
-/** Whether a text is valid on several lines, which end with a line feed. */
+/** Whether a text of several lines is valid. Lines end with a line feed. */
 export function isPlainLines(text: string, maxChars: number): boolean {
   return !isTooLong(text, maxChars) && isPlainText(text.replaceAll('\n', ' '), maxChars);
 }
 
-/** Counts characters only if the number of code units is not decisive, because a character has one or two. */
+/** A character has one or two code units, so characters are counted only if the code units do not decide. */
 export function isTooLong(text: string, maxChars: number): boolean {
   return text.length > 2 * maxChars || (text.length > maxChars && [...text].length > maxChars);
 }
@@ -179,7 +176,6 @@ export function isPlainText(text: string, maxChars: number): boolean {
   );
 }
 
-/** Plain text on one line without a National Insurance number. */
 export function isStorableText(text: string, maxChars: number): boolean {
   return isPlainText(text, maxChars) && !holdsNationalInsuranceNumber(text);
 }
@@ -198,8 +194,8 @@ const shortChars = 1000;
 const tooManyMarks = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 
 /**
- * Normalises a text. Node sorts a run of marks in quadratic time (1 second for 64 KB), so a long text loses the marks
- * after the first 30 of a run.
+ * Normalises a text. Node sorts a run of marks in quadratic time (1 second for 64 KB), so a long text keeps only 30
+ * marks of each run.
  */
 export function normalised(text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string {
   return (text.length <= shortChars ? text : text.replace(tooManyMarks, '$1')).normalize(form);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type Typebox from 'typebox';
 
-/** These builders replace TypeBox's own, which are 370 modules, a sixth of what a process loads at its start. */
+/** TypeBox's 370 modules of builders are a sixth of what a process loads at its start. These builders replace them. */
 
 type Options = Record<string, unknown>;
 
