@@ -27,7 +27,7 @@ export type LearnerFilter = {
   text: string | null;
   groupIds: readonly string[];
   /**
-   * Only learners with a result in this subject. If `placement` is set too, their newest result in the subject has it.
+   * Only learners with a result in this subject. If `placement` is set, their newest result in it has this placement.
    */
   subject: Subject | null;
   placement: keyof typeof placements | null;
@@ -35,7 +35,7 @@ export type LearnerFilter = {
   state: InvitationState | 'none' | null;
 };
 
-/** A page begins after one learner or ends before one learner. Null gives the first page. */
+/** A page begins after this learner, or ends before this learner. Null: the first page. */
 export type LearnerPageStart = { after: string } | { before: string } | null;
 
 export type LearnerListed = {
@@ -62,23 +62,21 @@ export type LearnerPage = {
   scanned: number;
 };
 
-/** The most learners that a page scans, and the most candidates. If more learners match, a scan soon fills the page. */
+/** A page scans at most this many learners, and a set of candidates has at most this size. */
 export const maxScanned = 2000;
-/**
- * If groups have at most this many members, a page sorts all members. For larger groups, the page scans in its order.
- */
+/** If groups have at most this many members, a page sorts all members. Otherwise it scans them in the page's order. */
 const membersSorted = 3000;
 /**
- * A scan of all learners checks at most this many memberships. If the page is not full then, the scan is repeated over
- * members only.
+ * A scan of all learners checks the memberships of at most this many learners. If the page is then incomplete, a scan
+ * of the members replaces it.
  */
 const maxCheckedOneByOne = 500;
 /**
- * In a set of up to this size, each membership is checked separately. For a larger set, the common members of two
- * groups are read instead.
+ * If a set has at most this size, each learner's membership in a large group is checked separately. For a larger set,
+ * the common members of two groups are read instead.
  */
 const maxSetCheckedOneByOne = 500;
-/** The most results that a page reads to find out whether few learners have a placement. */
+/** The most results that a page reads to decide whether only few learners have a placement. */
 const resultsRead = 2 * maxScanned;
 
 const textKey = {
@@ -125,13 +123,13 @@ const conditions = `
 const maxGroups = 2;
 
 /**
- * SQL that reads the visible learners after a key. $2 is the visibility, $4 the groups, $12 and $13 the key and ID, $14
- * the limit or the set.
+ * SQL that reads the visible learners after a key ($12) and ID ($13).
+ * $2 is the visibility, $4 the groups, and $14 the limit or the set.
  */
 function scanOf(by: LearnerSort, up: boolean, source: Source): string {
   const { key, id, type, from } = keys[by];
   const down = up ? '' : ' desc';
-  // An index that contains only the key can use only the first of the two conditions.
+  // The tuple comparison alone cannot use an index that contains only the key, so the key is also compared alone.
   const rows = (more: string) => `
     select ${id}, ${key} as key ${from}
        and ${key} ${up ? '>=' : '<='} $12::${type} and (${key}, ${id}) ${up ? '>' : '<'} ($12::${type}, $13::uuid)
@@ -158,8 +156,8 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
 }
 
 /**
- * Returns up to $3 learners that meet the conditions. If the scan reaches its maximum before that, the last scanned
- * learner follows with its key.
+ * A statement that returns up to $3 learners that meet the conditions. If the scan reaches its maximum first, the last
+ * row is the last scanned learner with its key.
  */
 function pageStatement(by: LearnerSort, up: boolean, source: Source): Statement {
   return statement(`records.page_by_${by}_${up ? 'up' : 'down'}_${source}`)`
@@ -199,7 +197,7 @@ const membersOf = few(
   membersSorted,
   'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null',
 );
-// Two large groups may have few members in common, and a scan in any order would read many learners to find them.
+// Two large groups may have few members in common. A scan in any order would read many learners to find these.
 const membersOfBoth = few(
   'records.members_of_both',
   2 * membersSorted,
@@ -214,8 +212,8 @@ const invitedAs = few(
 const placedAt = few(
   'records.placed_at',
   resultsRead,
-  // Each level has its own index scan. With one condition for all levels, a generic plan would read the full table if a
-  // level is empty.
+  // A generic plan with one condition for all levels would read the full table if a level is empty. So each level has
+  // its own index scan.
   `select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
      order by f.position limit ${resultsRead + 1}) n`,
@@ -260,13 +258,13 @@ const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
 };
 
 /**
- * A listed learner must be a member of at least one of these groups: one group of the filter, or all visible groups.
+ * IDs of groups: one group of the filter, or all visible groups. A listed learner is a member of at least one of them.
  */
 type Membership = readonly string[];
 
 /**
- * Collects a set that contains every matching learner, if a part of the filter matches few learners.
- * `isPartial`: the set lacks some learners that match the text. `isMatched`: every learner in the set matches the text.
+ * If a part of the filter matches few learners, collects a set that contains every matching learner. `isPartial`: the
+ * set lacks learners, because too many match the text. `isMatched`: every learner in the set matches the text.
  * `unchecked`: memberships that are not checked yet.
  */
 async function candidatesFor(
@@ -300,7 +298,7 @@ function inAll([first, ...others]: readonly string[][]): Candidates {
   return first.filter((id) => rest.every((one) => one.has(id)));
 }
 
-/** Finds learners that have all memberships, if one membership alone or two together have few members. */
+/** Finds the learners that have all memberships, if one membership or a pair of memberships has few members. */
 async function membersOfAll(tx: Tx, organisationId: number, memberships: readonly Membership[]) {
   const sets = await Promise.all(memberships.map((groups) => collect(tx, membersOf, [organisationId, groups])));
   const small = memberships.filter((_, n) => sets[n] !== null);
@@ -369,7 +367,7 @@ async function scanPage(
     ({ found, end } = await scan(source, anchor));
   }
   let scanned = 0;
-  // If a scan finds no match, the page scans once more, so that fewer pages are empty.
+  // If a scan finds no match, a second scan continues from its end, so that fewer pages are empty.
   if (found.length === 0 && end !== undefined) {
     scanned += maxScanned;
     ({ found, end } = await scan(source, end));
@@ -402,7 +400,7 @@ export async function browseLearners(
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: highestId };
   const scanOptions = { by, up, anchor: anchor ?? start, limit, now };
   const { found, end, scanned } = await scanPage(tx, organisationId, visibility, filter, candidates, scanOptions);
-  // If fewer learners than a page come before the place, the first page is returned instead.
+  // If fewer learners than a page precede the learner in `place`, the first page is returned.
   if (isBackwards && found.length < limit && end === undefined)
     return browseLearners(tx, organisationId, visibility, filter, order, null, options);
   const shown = found.slice(0, limit).map((row) => row.learner_id);

@@ -4,8 +4,6 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { type InvitationState, stateOfInvitation } from './invitation-state.ts';
 
-/** A learner's record, as the console and `learner show` present it. */
-
 export type LearnerHead = {
   learner_id: string;
   ref: string | null;

@@ -5,8 +5,8 @@ import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { RecordedResult } from './learner-page.ts';
 
 /**
- * A result on its subject's ladder: 0 to 1 is below the lowest level, and each level is 1 long. Within a level, the
- * ability gives the point, so that results of different banks can be compared.
+ * A result on its subject's ladder. Positions 0 to 1 are below the lowest level, and each level is 1 long. The ability
+ * decides the position within a level, so that results of different banks can be compared.
  */
 export type LearnerState = {
   assessment_id: string;
@@ -14,19 +14,19 @@ export type LearnerState = {
   assessed_at: number;
   /** Null if the result is not placed. */
   level: string | null;
-  /** Where the result is drawn within its level. Null if the ladder does not have the level. */
+  /** The position within the level. Null if the ladder does not have the level. */
   at: number | null;
-  /** The 95 % interval, if it is known. */
+  /** The 95 % interval as positions and levels; null if it is unknown. */
   interval: { low: number; high: number; from: string; to: string } | null;
 };
 
 /** The rungs of a subject, lowest first. */
 export const rungsOf = (subject: Subject): string[] => [belowEntry, ...levelsOf(subject).map(levelName)];
 
-/** The assumed width, on the ability scale, of the lowest and the highest rung, which have no outer end. */
+/** The lowest and the highest rung are open at one end, so their width on the ability scale is assumed. */
 const tailWidth = 1;
 
-/** Maps an ability to a point on the ladder. Each rung begins at its cut. */
+/** Maps an ability to a position on the ladder. Each rung begins at its cut score. */
 function onLadder(theta: number, cuts: readonly number[]): number {
   const first = cuts[0]!;
   const last = cuts.at(-1)!;
@@ -50,7 +50,7 @@ export function learnerStateOf({ assessment_id, body, assessed_at, scored }: Rec
     low,
     high,
     from: rungs[Math.min(rungs.length - 1, Math.floor(low))]!,
-    // If the interval ends exactly where a rung begins, the end belongs to the rung below.
+    // If the interval ends exactly at the start of a rung, `to` is the rung below.
     to: rungs[Math.min(rungs.length - 1, Math.max(0, Math.ceil(high) - 1))]!,
   });
   const head = { assessment_id, subject, assessed_at, level };

@@ -1,7 +1,7 @@
 import { belowEntry } from '../../engine/scoring/levels.ts';
 
 export type Fact = { label: string; value: string };
-/** One rung of the ladder. `from` and `to` are abilities; null marks an open end, or a ladder without a scale. */
+/** A rung of the ladder. `from` and `to` are abilities; null: an open end of the ladder, or no ability scale. */
 export type Rung = { label: string; short: string; from: number | null; to: number | null; placed: boolean };
 export type Scale = {
   estimate: number;
@@ -19,7 +19,6 @@ export type DomainBar = {
 };
 export type Column = { label: string; width: number; align: 'left' | 'right' };
 
-/** A part of the document's content, without its layout. */
 export type Block =
   | { kind: 'heading'; text: string }
   | { kind: 'paragraph'; text: string }
@@ -32,7 +31,7 @@ export type Block =
   | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };
 
-/** The evidence pack as data, to which rendering adds no facts. `title` and `reference` contain no personal data. */
+/** The content of the evidence pack, without its layout. `title` and `reference` contain no personal data. */
 export type EvidenceDocument = {
   version: number;
   language: 'en-GB';
@@ -42,7 +41,6 @@ export type EvidenceDocument = {
   heading: string;
   subheading: string;
   learner: Fact;
-  /** The public page where a reader can check the file. */
   verify: { url: string; label: string } | null;
   blocks: Block[];
 };

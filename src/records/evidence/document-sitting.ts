@@ -4,7 +4,6 @@ import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './c
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';
 
-/** The ladder of levels on the sitting's ability scale, with its caption and description. */
 export function scaleOf(
   sitting: EvidenceSitting,
   placed: string,
@@ -32,7 +31,6 @@ export function scaleOf(
   };
 }
 
-/** The sections about a sitting. A result without a stored sitting does not have these sections. */
 export function sittingSections(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   return [
     ...decision(input, sitting),
@@ -48,8 +46,8 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const { level, theta, met, inside_interval: inside } = sitting.deciding_rule;
   const share = `${Math.round(sitting.threshold_share * 100)}%`;
   const name = plainText(level);
-  // If the two engines differ by 2 or more levels, the reconciled level is between their levels. The reconciled level
-  // may then be on the other side of the threshold.
+  // If the engines differ by 2 or more levels, the reconciled level is between their levels. The estimate may then be
+  // on the other side of the threshold.
   const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
   const isByPerson = isSetByPerson(input);
   const [ofFlag, ofSitting] = isByPerson
@@ -82,18 +80,16 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
 }
 
 /**
- * Whether a person set the placement. Editions of version 1 call this an amendment and keep their words, so that they
- * still render to the same bytes.
+ * Whether a person set the placement. Inputs of version 1 keep the word "amendment", so that stored editions still
+ * render to identical bytes.
  */
 const isSetByPerson = ({ version, replaces }: EvidenceInput): boolean => version === 2 && replaces !== undefined;
 
-/** Words for what removed a flag that the engines had set. */
 const flagGone = (input: EvidenceInput): string =>
   isSetByPerson(input)
     ? 'the flag ended when a person at the provider set the level'
     : 'an amendment has removed the flag';
 
-/** Words for how far apart the engines were, and for a flag that was added or removed later. */
 function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
   const apart = levelsApart(sitting.irt_level, sitting.rule_level);
   if (apart === null) return 'Only one engine could judge: its level stands';

@@ -107,8 +107,8 @@ function placement(input: EvidenceInput): Block {
 }
 
 /**
- * For an imported result, the page repeats the flag without a reason. If the interval of a sitting does not contain the
- * threshold, an amendment set the flag.
+ * An imported result has no stored reason for the flag. If the interval of a sitting does not contain the threshold, an
+ * amendment set the flag.
  */
 function borderlineText({ sitting }: EvidenceInput): string {
   if (sitting === undefined) return importedBorderlineWords;
@@ -132,7 +132,7 @@ function ladder(input: EvidenceInput): Block[] {
   if (input.sitting !== undefined) return [title, { kind: 'ladder', ...scaleOf(input.sitting, placed) }];
   const ladderOf = placed === levelName('entry') ? 'digital' : input.subject;
   const levels = [belowEntry, ...levelsOf(ladderOf).map(levelName)];
-  // If an imported level is not on our ladder, the page shows no ladder, because it would mislead.
+  // If an imported level is not on our ladder, a ladder would mislead, so the page shows none.
   if (!levels.includes(placed)) return [];
   const rung = (level: string) => ({ label: level, short: shortLevel(level), from: null, to: null });
   return [
@@ -147,7 +147,7 @@ function ladder(input: EvidenceInput): Block[] {
   ];
 }
 
-/** The most likely level, then every level with a probability of at least 0.1 %. */
+/** Text with the most likely level and every level with a probability of at least 0.1 %. */
 function likelihood({ level_probabilities: probabilities, sitting }: EvidenceInput): Block[] {
   if (probabilities == null) return [];
   const levels = Object.entries(probabilities).map(([level, p]) => ({ level: plainText(level), p }));
@@ -186,14 +186,13 @@ function changesWords(changes: EvidenceAmendment['changes']): string {
     : fields.map(changeWords).join('; ');
 }
 
-/** A changed list is only named, because the page already shows the current list. */
+/** For a changed list, only its name is printed, because the page already shows the current list. */
 function changeWords({ field, before, after }: { field: string; before: unknown; after: unknown }): string {
   const name = fieldWords[field] ?? plainText(field);
   if ([before, after].some((value) => typeof value === 'object' && value !== null)) return name;
   return `${name}: from ${valueWords(before)} to ${valueWords(after)}`;
 }
 
-/** How this edition differs from earlier editions. */
 function amendments(input: EvidenceInput): Block[] {
   if (!input.amendments?.length) return [];
   return [
@@ -227,8 +226,8 @@ function domains(input: EvidenceInput): Block[] {
 }
 
 /**
- * The level at which the domains are judged. Editions of version 1 keep their words, so that they still render to the
- * same bytes.
+ * Describes the level at which the domains are judged. Inputs of version 1 keep their wording, so that stored editions
+ * still render to identical bytes.
  */
 function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconciled_level }: EvidenceSitting): string {
   if (own === undefined) return 'the deciding level';

@@ -28,7 +28,7 @@ const supersededPage = statement('evidence.superseded_page')`
 const supersededFile = statement('evidence.superseded_file')`
   select pdf from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 and pdf is not null`;
 const filesIn = 'select g.file from unnest($2::text[], $3::uuid[], $4::int4[]) as g(file, id, edition)';
-// Only results of this organisation count: the folder may contain files of other organisations.
+// The folder may contain files of other organisations, so only results of this organisation count.
 const withdrawn = statement('evidence.withdrawn')`
   ${filesIn}
    where g.edition = 0 and exists (
@@ -64,7 +64,7 @@ export type ExportCounts = {
 
 /**
  * Writes the evidence of each live result assessed at or after `sinceUs`, then a manifest as CSV and JSON. A killed
- * export continues when it runs again, because each file gets its final name only when it is complete.
+ * export can be repeated and continues, because only complete files have their final names.
  * @param isFullCopy the folder contains only this organisation's files, so superseded editions are written and stale
  *   evidence files are deleted
  */
@@ -80,8 +80,7 @@ export async function exportEvidence(
   const leave = await enter(folder);
   const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
   try {
-    // An interrupted export leaves a temporary file. The file may contain evidence of a learner who was erased after
-    // that export.
+    // A killed export leaves a temporary file. The file may show a learner who was erased after that export.
     await rm(join(folder, partName), { force: true });
     const values = [organisationId, sinceUs];
     const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, values);
@@ -133,7 +132,7 @@ export async function openPart(path: string): Promise<FileHandle> {
   return open(path, 'wx', ownerOnly.mode);
 }
 
-/** The manifest as CSV and JSON. Each file appears under its name only when it is complete. */
+/** Opens the manifest as CSV and JSON. Each file gets its name only when it is complete. */
 async function openManifest(folder: string) {
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
   for (const file of [csv, json]) await rm(file, { force: true });
@@ -191,7 +190,7 @@ async function* pagesOf<Row>(
   }
 }
 
-/** Pages of current reports, then, for a full copy, pages of superseded editions. */
+/** Yields pages of current reports. For a full copy, pages of superseded editions follow. */
 async function* itemsOf(
   app: App,
   organisationId: number,
@@ -212,8 +211,8 @@ async function* itemsOf(
   if (!isFullCopy) return;
   type Edition = { assessment_id: string; edition: number; sha256: string; assessed_at: number; wanted: boolean };
   const keyOf = (row: Edition) => [row.assessment_id, row.edition];
-  // A page contains all editions, and the filter keeps the superseded editions, which are few. So each page takes the
-  // same time.
+  // Superseded editions are few. The statement therefore reads pages of all editions, and marks the superseded editions
+  // as `wanted`.
   for await (const rows of pagesOf<Edition>(app, supersededPage, values, [nilUuid, 0], keyOf))
     yield rows
       .filter((row) => row.wanted)

@@ -11,7 +11,7 @@ export type EvidenceDomain = {
 /** Engagement flags. Each means that the result is less certain than its interval says. */
 export type EvidenceEngagementFlags = {
   few_answers?: { answered: number; min: number };
-  /** How many answers were given faster than the question can be read, and how many answers there are. */
+  /** `answers`: the number of answers given faster than the question can be read. `of`: the number of all answers. */
   fast?: { answers: number; of: number };
   change?: 'better' | 'worse';
 };
@@ -33,13 +33,13 @@ export type EvidenceSitting = {
   rule_level: string;
   reconciled_level: string;
   /**
-   * The cut that decided the level. `met`: the estimate reaches the cut. `inside_interval`: the 95 % interval contains
+   * The cut score that decided the level. `met`: the estimate reaches it. `inside_interval`: the 95 % interval contains
    * it.
    */
   deciding_rule: { level: string; theta: number; met: boolean; inside_interval: boolean };
-  /** The authors judged how difficult the questions are. Answers have not been used to measure the difficulties yet. */
+  /** The difficulties of the questions are judgements of the authors, not yet measured from answers. */
   provisional?: true;
-  /** The error from judged difficulties, in logits, if `se`, `ci` and the probabilities include it. */
+  /** The error from judged difficulties, in logits; absent if `se`, `ci` and the probabilities do not include it. */
   calibration_sd?: number;
   /** The level at which the domains are judged, if it differs from the level of the deciding rule. */
   domains_level?: string;
@@ -50,8 +50,8 @@ export type EvidenceSitting = {
   ci: readonly [number, number];
   cuts: readonly { level: string; theta: number }[];
   /**
-   * The rule engine's table. `given`: questions in the band. `needed`: right answers that meet the level; null with too
-   * few questions.
+   * The rule engine's table. `given`: questions at or next to the level. `needed`: the right answers that meet the
+   * level; null if too few questions were given.
    */
   levels: readonly { level: string; right: number; given: number; needed: number | null }[];
   extreme: 'all_right' | 'all_wrong' | null;
@@ -61,10 +61,10 @@ export type EvidenceSitting = {
   items: readonly { id: string; right: boolean; skipped?: true; seconds?: number }[];
   /** Why the sitting ended; absent in older editions. */
   ended?: 'precise' | 'max_items' | 'no_items' | 'time_limit' | 'idle';
-  /** Questions on the screen when the sitting ended. These questions are not scored. */
+  /** The number of questions on the screen when the sitting ended. These questions are not scored. */
   not_reached?: number;
   pauses?: { count: number; seconds: number };
-  /** How often, and how long in total, the organisation was suspended during the sitting. */
+  /** `count` suspensions of the organisation during the sitting, for `seconds` in total. */
   suspended?: { count: number; seconds: number };
   signs?: EvidenceEngagementFlags;
   versions: readonly { name: string; version: string }[];
@@ -78,8 +78,8 @@ export type EvidenceAmendment = {
 };
 
 /**
- * The input of one edition of one result, with date-times as RFC 3339 in UTC. Stored inputs are rendered again to
- * verify their editions, so the meaning of a published field never changes.
+ * The input of one edition of one result. Date-times are RFC 3339 in UTC. The meaning of a published field never
+ * changes, because verification renders stored inputs again.
  */
 export type EvidenceInput = {
   /** Absent means 1. Version 2 distinguishes a person's decision from the sitting's own result. */
@@ -107,7 +107,7 @@ export type EvidenceInput = {
   /** The public page where a file can be checked, in plain ASCII. The URL names no learner. */
   verify_url: string;
   sitting?: EvidenceSitting;
-  /** The withdrawn result that this result replaces. A person set another placement. */
+  /** The ID of the withdrawn result, if a person set another placement and this result replaces it. */
   replaces?: string;
   reviewed_at?: string;
   /** Amendments before this edition, the oldest first. */

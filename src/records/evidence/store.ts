@@ -69,8 +69,8 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
 }
 
 /**
- * Rendering blocks the event loop for milliseconds, so reports are rendered in a queue. Other requests and
- * organisations get their turn in between.
+ * Rendering blocks the event loop for milliseconds. So renderings wait in a queue, which lets other requests and
+ * organisations run in between.
  */
 const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
@@ -83,7 +83,7 @@ export function renderEdition(input: EvidenceInput): Edition {
   return { input, pdf, sha256: hash('sha256', pdf, 'hex') };
 }
 
-/** Stores an edition. Call this in the transaction that stores the edition's hash with the result. */
+/** Stores an edition. The caller stores the edition's hash with the result in the same transaction. */
 export async function storeEdition(work: UnitOfWork, organisationId: number, { input, pdf, sha256 }: Edition) {
   const { assessment_id: id, edition } = input;
   const values = [id, edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)];
@@ -91,8 +91,8 @@ export async function storeEdition(work: UnitOfWork, organisationId: number, { i
 }
 
 /**
- * Deletes the file of an edition that contains a National Insurance number, and keeps its input without the number for
- * later editions.
+ * Deletes the file of an edition that contains a National Insurance number. The input stays without the number, because
+ * later editions need it.
  * @returns the hash of the deleted file; null if the input contained no number
  */
 export async function redactEdition(tx: Tx, organisationId: number, assessmentId: string, edition: number) {
@@ -106,14 +106,13 @@ export async function redactEdition(tx: Tx, organisationId: number, assessmentId
 }
 
 /**
- * Empties the editions of a withdrawn result. The hashes and dates of the editions stay, so that a file can still be
+ * Deletes the files and inputs of a withdrawn result's editions. The hashes and dates stay, so that a file can still be
  * verified.
  */
 export async function redactEditions(work: UnitOfWork, organisationId: number, assessmentId: string): Promise<void> {
   await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }
 
-/** The URL of the public page where a file can be checked. */
 export function verifyUrl(app: App): string {
   return `${app.settings.baseUrl}/verify`;
 }
@@ -133,7 +132,7 @@ const amendmentsOf = (history: readonly HistoryEntry[]): EvidenceAmendment[] =>
 
 /**
  * Makes the input of a result's next edition. All editions keep the sitting of the first edition.
- * @param of the result whose earlier editions precede this edition: the result itself, or the result that it replaces
+ * @param of the result that has the earlier editions: the result itself, or the result that it replaces
  * @param judged the domains, if they were judged again
  */
 async function nextInput(
@@ -174,7 +173,7 @@ async function nextInput(
   return { input, last };
 }
 
-/** The name in `versions` that marks domains as judged again. */
+/** This name in `versions` marks domains that were judged again. */
 const domainsVersion = 'Domains';
 
 function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): EvidenceSitting {
@@ -185,7 +184,7 @@ function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): 
 
 type JudgedDomains = { domainLevel: Level; domains: readonly { name: string; answered: number }[] };
 
-/** Renders the first edition of a result that replaces another, before the new result is recorded. */
+/** Renders the first edition of a result that will replace another result. */
 export async function renderReplacement(
   app: App,
   organisationId: number,
@@ -202,7 +201,7 @@ export async function renderReplacement(
 async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
-  // Another process has made the report in the meantime, so the caller reads it.
+  // Another process has made the report, so the caller must read it.
   if (row.report_sha256 !== null) return 'changed';
   const historyIn = async (tx: Tx) => (await historyOf(tx, organisationId, assessmentId)) ?? [];
   const history = await historyIn(app.db);
@@ -210,7 +209,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   const edition = await renderInTurn(organisationId, input);
   return withUnitOfWork(app, feedQueue(organisationId), async (work) => {
     // Attaching the first report changes the result, so the feed's lock is needed. An amendment and its reversal leave
-    // the same body, so the history and the editions are compared too.
+    // the body unchanged, so the history and the editions are compared too.
     await lockFeed(work, organisationId);
     if ((await historyIn(work.tx)).length !== history.length) return 'changed' as const;
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);

@@ -5,10 +5,7 @@ import { type Database, statement } from '../../platform/db/database.ts';
 
 /** The most bytes of PDFs that a process caches. */
 const maxBytes = 32 * 1024 * 1024;
-/**
- * The most reports that one statement reads. The response contains every PDF that is not cached, so this number limits
- * its bytes.
- */
+/** The most reports that one statement reads, because the response contains every PDF that is not cached. */
 const maxAtOnce = 32;
 
 // The driver receives bytes as text, and base64 is shorter than hexadecimal.
@@ -25,7 +22,6 @@ export const redactedRenderer = 'redacted';
 
 type Key = { organisationId: number; assessmentId: string };
 
-/** A PDF with the hash of its bytes. */
 export type Report = { pdf: Buffer; sha256: string };
 
 /**

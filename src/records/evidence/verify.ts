@@ -6,8 +6,8 @@ import { type EvidenceInput, buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import { redactedRenderer } from './stored.ts';
 
-// Two organisations may have the same result and so the same file. The file is current if it is current in one of the
-// two.
+// Two organisations may have the same result and therefore the same file. The file is current if one of them has it as
+// its current edition.
 const byHash = statement('evidence.by_hash')`
   select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, e.withdrawn_at,
          e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current, o.sandbox
@@ -57,7 +57,6 @@ export async function vouch(app: App, sha256: string): Promise<Vouching> {
   return vouching((await app.db.query<Found>(byHash, [sha256]))[0]);
 }
 
-/** What an operator sees about a file. */
 export type Inspection = Vouching & {
   holder: { organisationId: number; assessmentId: string } | null;
   /** Whether the renderer still makes the same bytes. Null if the input is unreadable or the file was deleted. */

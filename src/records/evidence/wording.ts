@@ -2,8 +2,8 @@ import { monthNames } from '../../platform/time/clock.ts';
 import { type Subject, subjectNames } from '../../engine/scoring/levels.ts';
 
 /**
- * Removes what is unsafe to print, such as control characters, direction overrides and lone surrogates, and leaves
- * single spaces. Joiners stay, because several scripts need them.
+ * Removes what is unsafe to print, such as control characters, direction overrides and lone surrogates. Runs of blanks
+ * become single spaces. Joiners stay, because several scripts need them.
  */
 export function plainText(text: string): string {
   return text
