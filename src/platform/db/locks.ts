@@ -1,6 +1,5 @@
 import { statement, type Tx } from './database.ts';
 
-/** The keys of the advisory locks. The numbers are arbitrary. */
 export const advisoryLocks = {
   migration: 4_152_901,
   auditMonths: 4_152_902,

@@ -21,9 +21,7 @@ const linking = new RegExp(
   'gu',
 );
 
-/**
- * Characters that change the direction of text. In a plain-text email, they would also affect the text after the name.
- */
+/** Characters that change the direction of text. In a plain-text email, they also affect the text after the name. */
 const directing = /[\u202a-\u202e\u2066-\u2069]/;
 
 /** Adds a space after each dot or colon that could make a link, so that mail programs show the name as text. */

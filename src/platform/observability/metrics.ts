@@ -106,7 +106,6 @@ export class Histogram extends Metric {
 /** These callbacks run before each reading. They set metrics that have no event to count. */
 const lookers = new Set<() => void>();
 
-/** @returns a function that removes the callback */
 export function beforeReading(look: () => void): () => void {
   lookers.add(look);
   return () => lookers.delete(look);

@@ -51,7 +51,6 @@ export function inSpan<T>(
 /** A request's span, and the context in which further spans become its children. */
 export type RequestSpan = { span: Span; within: Context };
 
-/** Continues the trace of the client's `traceparent` header. */
 export function beginRequest(request: IncomingMessage): RequestSpan {
   const above = propagation.extract(ROOT_CONTEXT, request.headers);
   const attributes = { 'http.request.method': request.method ?? '' };

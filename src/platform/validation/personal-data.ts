@@ -43,7 +43,6 @@ export function holdsNationalInsuranceNumber(text: string): boolean {
   return !tooFewDigits.test(text) && nationalInsuranceNumber.test(asSeen(decoded(text)));
 }
 
-/** The contract's pattern of a learner reference. */
 export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 
 const mark = '[redacted]';

@@ -6,8 +6,6 @@ import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 import { type InvitationState, newestInvitationState } from './invitation-state.ts';
 
-/** Pages of learners for the console: searched by name or reference, filtered, and sorted. */
-
 export const learnerSorts = ['name', 'ref', 'changed'] as const;
 export type LearnerSort = (typeof learnerSorts)[number];
 

@@ -54,11 +54,9 @@ export const facts = (...rows: [label: string, value: string | undefined][]): Bl
   facts: rows.flatMap(([label, value]) => (value === undefined ? [] : { label, value })),
 });
 
-/** Left-aligned columns of a table with their relative widths. */
 export const columns = (widths: Record<string, number>): Column[] =>
   Object.entries(widths).map(([label, width]) => ({ label, width, align: 'left' }));
 
-/** Shortens the name of a level so that it fits into a rung. */
 export function shortLevel(level: string): string {
   if (level === belowEntry) return 'Below Entry';
   return level.replace(/^Entry Level (\d)$/, 'Entry $1').replace(/^Entry Level$/, 'Entry');

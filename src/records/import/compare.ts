@@ -32,8 +32,8 @@ const forgotten: Fault = {
 type Compared = { amended: Map<string, string>; confirmed: { assessment_id: string; before: string }[] };
 
 /**
- * Compares accepted records with the stored bodies and with the last imported bodies. If a record repeats the last
- * import, later amendments stay.
+ * Compares accepted records with the stored bodies and with the last imported bodies. If a record equals the last
+ * import, later amendments of the result stay.
  */
 export async function compare(
   work: UnitOfWork,

@@ -6,12 +6,12 @@ const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group']
 /** Tables that start empty. `copyFor` adds the history of the results that it copies. */
 const addedTo = ['assessment_change', 'digest_cell'];
 
-/** Copies the rows that a batch can read or change. */
+/** `copyFor` copies the rows that the import of these records can read or change. */
 export type DryRun = { copyFor(records: readonly ReadyRecord[]): Promise<void> };
 
 /**
- * Puts temporary tables in front of the tables that an import writes, so that the import holds no lock that others wait
- * for. The caller must roll this unit of work back.
+ * Makes temporary tables that hide the tables an import writes, so that the import takes no lock that others need. The
+ * caller must roll back this unit of work.
  */
 export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Promise<DryRun> {
   await tx.query('set transaction isolation level repeatable read');
@@ -25,8 +25,7 @@ export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Pr
   const schema = tables[0]!.schema;
   for (const name of [...tables.map((table) => table.name), ...ofOrganisation, ...addedTo])
     await tx.query(`create temporary table "${name}" (like "${schema}"."${name}" including all) on commit drop`);
-  // Naming pg_temp in the search path makes PostgreSQL parse prepared statements again, both now and after the
-  // rollback.
+  // With pg_temp in the search path, PostgreSQL parses prepared statements again, both now and after the rollback.
   await tx.query(`set local search_path = pg_temp, "${schema}"`);
   for (const name of ofOrganisation)
     await tx.query(`insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1`, [
@@ -63,7 +62,7 @@ export async function openDryRun({ tx }: UnitOfWork, organisationId: number): Pr
           where c.organisation_id = $1 and a.learner_id = any($2)`,
         values,
       );
-      // As in a real import, the tables are analysed, because plans for empty tables are slow on filled tables.
+      // The tables are analysed as in a real import, because plans for empty tables are slow when the tables are full.
       if (batches++ !== nextAnalyze) return;
       nextAnalyze *= 10;
       for (const { name } of tables) await tx.query(`analyze pg_temp."${name}"`);

@@ -16,8 +16,8 @@ import { type Fault, RecordRefused } from '../results/result-fields.ts';
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
 /**
- * A rejected record. `head` is the first line of a file of rejected records, and `again` is the record's line in the
- * file. A person corrects the file and imports it.
+ * A rejected record, in bytes for a file that a person corrects and imports again. `head` returns the first line of
+ * that file, and `again` is the record's line.
  */
 export type Rejected = { line: number; faults: Fault[]; head(): Buffer; again: Buffer };
 
@@ -31,13 +31,13 @@ export type ImportOptions = {
   /** Imports into copies that are dropped afterwards. The counts equal those of a real import. */
   dryRun?: boolean;
   onRejected(rejected: Rejected): void | Promise<void>;
-  /** Called for a line whose name looks damaged (person-name.ts). The line is imported without a change. */
+  /** Called for a line whose name looks damaged (person-name.ts). The import keeps the line and its name. */
   onDamaged?(line: number): void;
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
 };
 
-/** A record with its source, but without its parsed value, because the value would double the memory of a batch. */
+/** The parsed value would double the memory of a batch, so only the source is kept with the record. */
 type Entry = { line: SourceLine; record: ReadyRecord };
 
 class DryRunOver extends Error {}
@@ -88,8 +88,8 @@ async function auditBatch(work: UnitOfWork, options: ImportOptions, outcomes: Im
 const grownTables = ['learner', 'learner_feed', 'membership', 'assessment', 'assessment_feed', 'review'];
 
 /**
- * Analyses tables that an import has filled, so that PostgreSQL replaces its plans for small tables. Tables that were
- * larger than the import are skipped, because analysing them takes seconds and changes no plan.
+ * After an import has filled tables, PostgreSQL must replace its plans for small tables. Tables that were larger than
+ * the import are skipped, because analysing them takes seconds and changes no plan.
  */
 async function analyseGrown(app: App, imported: number): Promise<void> {
   const grown = await app.db.query<{ name: string }>(
@@ -100,7 +100,7 @@ async function analyseGrown(app: App, imported: number): Promise<void> {
     await app.db.query(`analyze ${grown.map(({ name }) => `${name} (organisation_id, learner_id)`).join()}`);
 }
 
-/** Reads lines into batches of records that can be imported. `reject` gets the lines that cannot. */
+/** Yields batches of records that can be imported. All other lines go to `reject`. */
 async function* batchesOf(
   app: App,
   lines: AsyncIterable<Line>,
@@ -112,7 +112,7 @@ async function* batchesOf(
   let read = 0;
   for await (const { line, source, value, faults, bytes: lineBytes } of lines) {
     if (options.signal?.aborted === true) break;
-    // Reading lines does not yield to the event loop, so a pause after every 16 lines lets the database's replies in.
+    // Reading lines does not yield to the event loop. A pause after every 16 lines lets the database connection work.
     if (++read % 16 === 0) await setImmediate();
     if (faults !== undefined) {
       await reject({ line, source }, faults);
@@ -170,7 +170,7 @@ async function importLines(
     for await (const batch of batchesOf(app, file.lines, options, reject)) {
       await working;
       working = commit(batch);
-      // The next await throws an error of this batch. Until then, Node.js must not report the error as unhandled.
+      // The next await reports an error of this batch. Until then, Node.js must not treat the error as unhandled.
       working.catch(() => {});
     }
     await working;

@@ -11,8 +11,8 @@ export function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['grou
 }
 
 /**
- * Adds learners to their records' groups. If a result is stored already, its learner does not rejoin a group that the
- * learner has left.
+ * Adds learners to the groups of their records. If a record's result is already stored, its learner does not rejoin
+ * groups that the learner has left.
  * @returns the learners that joined a group
  */
 export async function importGroups(
@@ -26,7 +26,7 @@ export async function importGroups(
   const groups = distinctGroups(records.flatMap((record) => record.groups));
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
-  // Most learners are members already, and one lookup of a learner's group set answers for all groups.
+  // Most learners are members already. One lookup of a learner's group set is enough for all groups.
   const known = new Set(learners.ids).difference(learners.made);
   const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...known]);
   const pairs = new Map<string, { group_id: string; learner_id: string; ref: string | null; isOld: boolean }>();
@@ -50,8 +50,8 @@ export async function importGroups(
       feed.organisationId,
       [...joinedBy].flatMap(([learnerId, of]) => {
         const { ref } = pairs.get(`${of[0]!.group_id} ${learnerId}`)!;
-        // New learners get no event about groups, as in provisioning, because the events of their results contain the
-        // groups.
+        // The events of a new learner's results contain the groups. So, as in provisioning, a new learner gets no event
+        // about groups.
         return ref === null || learners.made.has(learnerId)
           ? []
           : [{ learner_ref: ref, added: of.map((pair) => pair.group_id), removed: [] }];

@@ -56,7 +56,7 @@ const tooManyGroups: Fault = {
 export async function importRecords(work: UnitOfWork, organisationId: number, input: ReadyRecord[], options: Options) {
   const { memory } = options;
   const locking = lockFeed(work, organisationId);
-  // The connection runs statements in order, so this read runs after the feed is locked.
+  // The connection runs statements in order. So this statement reads after `lockFeed` has locked the feed.
   const finding = findStoredById(work, organisationId, input);
   const knowing = locking.then((feed) =>
     findExistingLearners(work, organisationId, input, memory?.at === feed.found ? memory.byRef : undefined),
@@ -68,7 +68,7 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
   if (isDistinct) return importDistinct(work, feed, records, { known, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = [...records.entries()];
-  // Records with the same ID are imported one after another, in the order of the file.
+  // If several records have the same ID, each round imports the first of them that is left.
   while (waiting.length > 0) {
     const round = new Map(waiting.toReversed().map((entry) => [entry[1].assessmentId, entry]));
     const isNow = ([i, { assessmentId }]: [number, ReadyRecord]) => round.get(assessmentId)![0] === i;
@@ -84,8 +84,8 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
       outcomes[index] = done[i]!;
     });
   }
-  // A later record may have amended a result or renamed its learner. So events are emitted last, with the final
-  // content.
+  // A later record may have amended a result or renamed its learner. So events are emitted last, when the content is
+  // final.
   if (options.events) {
     const imported = records.filter((_, i) => outcomes[i]!.outcome === 'imported');
     await emitRecordedAssessments(
@@ -125,7 +125,7 @@ async function importDistinct(
   const hasGroups = open.some((record) => record.groups.length > 0);
   const grouping = { actor, events: events !== false };
   const moved = hasGroups ? await importGroups(work, feed, open, learners, stored, grouping) : [];
-  // Names and groups are stamped before the results, so that the new results contain both.
+  // Learners with new names or groups get new positions first, so that new results contain these names and groups.
   const touched = new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))]);
   if (touched.size > 0) await stampLearnersAndAssessments(work, feed, [...touched]);
 
@@ -190,12 +190,12 @@ function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearner
   });
 }
 
-/** Learners without a reference have name-based UUIDs (version 8). */
+/** A learner that was imported without a reference has a name-based UUID (version 8). */
 const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
 
 /**
- * Finds the stored IDs of records that have no ID of their own. Such an ID is made from the learner's reference, which
- * may have changed since the last import. New results get an ID from the current reference.
+ * Finds the stored results of records without an ID. The ID was made from the learner's reference at that time, which
+ * may have changed. New results get an ID from the current reference.
  */
 async function underTheirIds(
   work: UnitOfWork,
@@ -223,8 +223,8 @@ async function underTheirIds(
 }
 
 /**
- * The IDs that a record would have under its learner's other references. If the learner may have been imported without
- * a reference, the ID without a reference is included.
+ * Returns the IDs that a record would have under its learner's other references. The ID without a reference is included
+ * if the learner may have been imported without one.
  */
 function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: CachedLearner): string[] {
   const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
@@ -258,7 +258,7 @@ async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord
       if (ref === null) known.byResult.set(assessmentId, learner);
       else known.byRef.set(ref, learner);
     }
-    // An older record does not bring an older name back. If records are equally old, the last line decides.
+    // An older record does not restore an older name. If records are equally old, the last line decides.
     if (assessedAtUs < (asOf.get(learner.learner_id) ?? 0)) return learner;
     asOf.set(learner.learner_id, assessedAtUs);
     if (learner.full_name !== fullName) {
@@ -287,7 +287,7 @@ async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord
   };
 }
 
-/** Rejects records whose groups exceed the organisation's limit, so that the rest of the batch is imported. */
+/** Rejects only the records whose groups exceed the organisation's limit, so that the rest of the batch is imported. */
 async function refuseGroupsBeyondLimit(
   work: UnitOfWork,
   feed: Feed,

@@ -14,8 +14,8 @@ export type CachedLearner = LearnerName & {
 };
 
 /**
- * Existing learners by the reference in a record, or by the ID of a result whose learner has no reference. All keys of
- * one learner lead to the same object.
+ * Existing learners by the reference in a record. If a result's learner has no reference, the key is the ID of the
+ * result. All keys of a learner map to one object.
  */
 export type CachedLearners = { byRef: Map<string, CachedLearner>; byResult: Map<string, CachedLearner> };
 
@@ -25,16 +25,16 @@ export const learnerOf = (
 ): CachedLearner | undefined => (learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef));
 
 /**
- * The ID of the learner of a result without a reference. Each such result has a learner of its own, and every import
- * finds the same ID.
+ * The ID of a learner without a reference. Each result without a reference has a separate learner, and its ID depends
+ * only on the result's ID, so every import finds it.
  */
 export function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
 /**
- * Learners by reference, from earlier batches of an import. The cache is valid while the feed is at position `at`,
- * because every change of a learner moves the feed (docs/decisions/0024).
+ * Learners of earlier batches, by reference. The cache is valid only if the feed is still at position `at`, because
+ * every change of a learner raises the feed's position (docs/decisions/0024).
  */
 export type LearnerCache = { at: number | null; byRef: Map<string, CachedLearner> };
 
@@ -61,7 +61,7 @@ export async function findExistingLearners(
   remembered: ReadonlyMap<string, CachedLearner> = new Map(),
 ): Promise<CachedLearners> {
   const copies = new Map<string, CachedLearner>();
-  // A batch changes names in its own copies, because the cache must not change before the commit.
+  // The cache must not change before the commit, so each batch changes names only in its own copies.
   const copyOf = (learner: CachedLearner): CachedLearner => {
     let copy = copies.get(learner.learner_id);
     if (copy === undefined) copies.set(learner.learner_id, (copy = { ...learner }));

@@ -15,14 +15,14 @@ import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.
 import { limits } from '../../platform/config/limits.ts';
 import { type Fault, sentenceOf } from '../results/result-fields.ts';
 
-/** The source of a record: the cells of a CSV file, or a text. The file of rejected records repeats the source. */
+/** The source of a record: the cells of a CSV line, or the text of a line. A file of rejected records repeats it. */
 export type SourceLine = { line: number; source: readonly string[] | string };
 
 /** One record of a file, with its first line number and its length. `faults` exists if the record could not be read. */
 export type Line = SourceLine & { bytes: number; value: unknown; faults?: Fault[] };
 
 /**
- * A file of results. `head` and `refused` write a file of rejected records, which a person corrects and imports again.
+ * A file of results. `head` and `refused` write a file of rejected records, for a person to correct and import again.
  */
 export type ResultFile = {
   lines: AsyncGenerator<Line>;
@@ -127,7 +127,7 @@ function ndjsonRecord({ line, text, why }: TextLine): Line | null {
   if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], source: text };
   const read = readJson(text);
   const { value } = read;
-  // A line of a file of rejected records contains the source record, whether or not a person has corrected it.
+  // The line is from a file of rejected records. It contains the source record, corrected or not.
   if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
     if (typeof value.text !== 'string')
       return { line, bytes, value: value.record, source: JSON.stringify(value.record ?? null) };
@@ -156,7 +156,7 @@ const flags = new Map([
 
 type ColumnName = (typeof csvColumns)[number];
 
-/** Makes a record from cells. A cell that cannot be read stays a text, so that the record's own check rejects it. */
+/** Makes a record from cells. An unreadable cell stays a text, so that the check of the record rejects it. */
 function fromCells(cells: ReadonlyMap<string, string>): unknown {
   const cell = (name: ColumnName) => cells.get(name) || null;
   const flag = (name: ColumnName) => {
@@ -193,7 +193,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
   return {
     ...(assessmentId !== null && { assessment_id: assessmentId }),
     ...(groups !== null && { groups }),
-    // If a column is missing, the stored value stays. If a cell is empty, the stored value is removed.
+    // If a column is missing, the stored value stays. An empty cell removes the stored value.
     ...Object.fromEntries(optional.flatMap(([name, read]) => (cells.has(name) ? [[name, read(name)]] : []))),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
     assessed_at: cell('assessed_at') ?? '',
@@ -244,7 +244,7 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
       const withoutReason = (cells: string[]) => cells.map(unguard).filter((_, i) => i !== reasonAt);
       if (record.cells === null) {
         const looksLike = text.split(delimiter);
-        // These cells are a guess, so the original line is added as a surplus cell. The record is rejected until a
+        // These cells are a guess. The original line is added as a surplus cell, so that the record is rejected until a
         // person corrects it.
         const source =
           record.why === 'quotes'

@@ -10,12 +10,9 @@ import type { Fault, ImportRecord } from '../results/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../results/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
 
-/** A valid record, with its texts ready to store. */
 export type ReadyRecord = {
   assessmentId: string;
-  /**
-   * Makes the ID that the record has under another reference of its learner. Null if the file gives the record an ID.
-   */
+  /** Returns the record's ID if its learner had this reference. Null if the file gives the record an ID. */
   idUnder: ((ref: string | null) => string) | null;
   learnerRef: string | null;
   fullName: string;
@@ -45,7 +42,7 @@ const forms: Record<Dates, Omit<Fault, 'field'>> = {
   },
 };
 
-/** Dates whose order of day and month, century or zone is ambiguous. */
+/** Matches dates in which the order of day and month, the century or the zone is ambiguous. */
 const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
 
 function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
@@ -102,7 +99,7 @@ const teamFields: ReadonlySet<string> = new Set(['type', 'ref', 'name']);
 const isId = (value: unknown) => typeof value === 'string' && isUuid(value);
 const isInstant = (value: unknown) => typeof value === 'string' && parseInstant(value) !== null;
 
-/** Fields of an API result that a record does not need. A record may contain these fields if their values are valid. */
+/** Fields of an API result that imports ignore if their values are valid. */
 const ignored = new Map<string, (value: unknown) => boolean>([
   ['status', (value) => value === 'completed'],
   ['updated_at', isInstant],

@@ -18,8 +18,8 @@ import { openResults } from './lines.ts';
 import { type Dates, type ReadyRecord, readyRecord } from './record.ts';
 
 /**
- * An import in the console: a dry run shows faults by line, and valid lines are stored until a person confirms them.
- * Rejected lines are not stored, because they may contain data that must not be stored.
+ * An import in the console. A dry run shows faults by line, and valid lines are stored until a person confirms the
+ * import. Rejected lines may contain data that must not be stored, so they are not stored.
  */
 type Input = { dates: Dates; events: boolean };
 type Progress = {
@@ -73,7 +73,7 @@ export type DryRunResult = Pick<Progress, 'fresh' | 'changed' | 'same' | 'faulty
   rows: { line: number; record: string }[];
 };
 
-/** The learner of a line that has not been checked yet. */
+/** Reads the learner of a line whose record may be invalid. */
 function learnerIn(value: unknown): { ref: string | null; name: string | null } {
   const learner = isJsonObject(value) && isJsonObject(value.learner) ? value.learner : {};
   const textOf = (field: unknown) => (typeof field === 'string' ? field : null);
@@ -86,7 +86,6 @@ const damagedName = {
   example: 'Zoë Marsh',
 };
 
-/** Thrown if the maximum number of dry runs is already running. */
 export class DryRunsBusy extends Error {}
 
 const trials = new WeakMap<App, number>();
@@ -110,7 +109,6 @@ async function dryRun(
   bytes: Buffer,
   dates: Dates,
 ): Promise<DryRunResult> {
-  // An NDJSON file begins with an object.
   const format = /^(\xef\xbb\xbf)?\s*\{/.test(bytes.toString('latin1', 0, 200)) ? 'ndjson' : 'csv';
   let lines = 0;
   for (const byte of bytes) if (byte === 10) lines++;
@@ -159,8 +157,8 @@ async function dryRun(
 }
 
 /**
- * Stores the valid lines of a dry run until a person confirms the import. Lines of learners that were erased during the
- * dry run are left out.
+ * Stores the valid lines of a dry run until a person confirms the import. Lines of learners that were erased after the
+ * dry run began are left out.
  */
 export async function keepImport(
   work: UnitOfWork,
@@ -181,8 +179,7 @@ export async function keepImport(
   if (!(await importRuns.order(work, organisationId, draft))) return;
   const lines = trial.rows.map((row) => row.line);
   await work.tx.query(insertRows, [organisationId, runId, lines, trial.rows.map((row) => row.record)]);
-  // The feed is locked only after the lines are stored, because storing thousands of lines would make other writers
-  // wait.
+  // If the feed were locked first, other writers would wait while thousands of lines are stored.
   await lockFeed(work, organisationId);
   const erased = await findErasedSince(work, organisationId, trial.before);
   if (erased === null) return;
@@ -250,10 +247,10 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
   return null;
 }
 
-/** Cancels imports that took too long, suspended or not, and deletes runs that ended long ago (docs/decisions/0024). */
+/** Cancels imports that took too long, even of suspended organisations, and deletes old runs (docs/decisions/0024). */
 export async function pruneImports(app: App): Promise<void> {
   const before = (ms: number) => new Date(app.clock.nowMs() - ms);
-  // An import that a person has started in the meantime is not a draft, so it is not cancelled here.
+  // If a person has started the import in the meantime, it is not a draft, so `cancel` leaves it alone.
   await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
     importRuns.cancel(work, id, runId, { from: ['draft'] }),
   );
@@ -264,8 +261,8 @@ export async function pruneImports(app: App): Promise<void> {
 }
 
 /**
- * Deletes an erased person's lines from imports that are not finished. Lines of another learner with the same name stay
- * if they have a reference.
+ * Deletes an erased person's lines from unfinished imports. Lines with another reference stay, even if the name is the
+ * same.
  */
 export async function forgetImportRows(
   tx: Tx,

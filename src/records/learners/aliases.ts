@@ -61,7 +61,7 @@ const rename = query<[organisationId: number, aliasId: string, ref: string]>(
   'update learner_alias set ref = $3 where organisation_id = $1 and alias_id = $2 and ref is not null',
 );
 
-/** Replaces the text of an alias that must not be stored. The old text then no longer finds the learner. */
+/** Replaces an alias whose text must not be stored. The old text then no longer finds the learner. */
 export async function redactAlias(tx: Tx, organisationId: number, aliasId: string): Promise<void> {
   await rename(tx, organisationId, aliasId, `redacted-${aliasId}`);
 }

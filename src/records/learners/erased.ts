@@ -12,14 +12,14 @@ const since = statement('learner.erased_since')`
    where f.organisation_id = $1 and f.position > $2 and f.deleted and a.ref_hash is not null`;
 
 /**
- * Learners that were erased. `hadRef` tests a reference; `persons` serves lines without a reference, which have only a
- * name.
+ * Erased learners. `hadRef`: whether an erased learner had this reference. `persons`: for lines without a reference,
+ * the erased learners whose names may match.
  */
 export type ErasedLearners = { hadRef(ref: string): boolean; persons: readonly GuardedPerson[] };
 
 /**
- * Finds learners that were erased after a file was checked. The caller holds the feed's lock and has stored the file's
- * lines, so no later erasure can miss these lines.
+ * Finds learners that were erased after a file was checked. Store the file's lines and lock the feed first, so that a
+ * later erasure finds the lines.
  * @returns null if no learner was erased
  */
 export async function findErasedSince(
@@ -37,6 +37,5 @@ export async function findErasedSince(
   };
 }
 
-/** Whether two names or email addresses are equal, ignoring case. */
 export const isSame = (one: string | null | undefined, other: string | null): boolean =>
   one != null && other !== null && one.toLowerCase() === other.toLowerCase();

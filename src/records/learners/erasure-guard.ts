@@ -5,7 +5,7 @@ import { nameKey } from './keys.ts';
 
 export type GuardedPerson = { learner_id: string; full_name: string; email: string | null };
 
-/** The feed's position before a file is checked, and the learners whose names or email addresses are in the file. */
+/** The feed's position before a file is checked, and the learners with a name or email address from the file. */
 export type ErasureGuard = { position: number; candidates: GuardedPerson[] };
 
 const byName = statement('learner.meant_by_name')`
@@ -22,7 +22,7 @@ export async function openErasureGuard(
   let read = 0;
   for (const name of new Set(names)) {
     keys.add(nameKey(name));
-    // Thousands of names take long, so other requests get their turn in between.
+    // Thousands of names take long, so other requests run in between.
     if (++read % 500 === 0) await setImmediate();
   }
   const addresses = [...new Set([...emails].map((email) => email.toLowerCase()))];

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { plainLetters, undecomposed, normalised } from '../../platform/validation/personal-data.ts';
 
 /**
- * An index key that finds possible duplicates of a learner: a hash of 48 bits, which shows no name. In 60,000
- * organisations of 100,000 learners, about one pair of different texts has the same key.
+ * A key that finds possible duplicates of a learner: a hash of 48 bits, which does not reveal the name. In 60,000
+ * organisations of 100,000 learners, about one pair of different texts has the same key by chance.
  */
 const keyOf = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, 12), 16);
 
@@ -40,7 +40,7 @@ function soundOf(word: string): string {
 /** Two names with the same words have the same key, whatever the order, case, accents and punctuation. */
 export const nameKey = (fullName: string): number => keyOf(wordsOf(fullName).sort().join(' '));
 
-/** A key that is equal if the same name is typed twice. Numbers in the name are compared too. */
+/** Names with the same words and numbers have the same key, whatever their order, case, accents and punctuation. */
 export const sameNameKey = (fullName: string): string =>
   [nameKey(fullName), ...(fullName.match(/\p{N}+/gu) ?? [])].join(' ');
 

@@ -11,12 +11,12 @@ import type { LearnerName } from './learners.ts';
 import { findLearnersByRefs, recordChange, cancelRemovalCheck, updateLearnerRef } from './learners.ts';
 import { type NamedLearner, findNamedLearner } from './rename.ts';
 
-/** The reference is not possible for this learner. The message is shown to the person who asked for the change. */
+/** The learner cannot have this reference. The message is for the person who asked for the change. */
 export class ReferenceRefused extends Error {}
 
 /**
  * Gives a learner another reference. The previous reference becomes an alias (docs/decisions/0015).
- * @returns the learner, and `changed`; setting the current reference again changes nothing, so `updated_at` stays
+ * @returns the learner; `changed` is false if the learner already had the reference, so `updated_at` stays
  * @throws ApiError not_found
  * @throws ReferenceRefused if the reference is invalid, or if another learner has or had it
  */

@@ -10,7 +10,7 @@ import { isNameOf, withoutNationalInsuranceNumbers } from '../../platform/valida
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
-/** Changes a learner's name, also inside every live assessment. The caller stamps the learner and the assessments. */
+/** Changes a learner's name, also inside every live assessment. The caller gives them new feed positions. */
 export async function renameLearner(
   work: UnitOfWork,
   organisationId: number,
@@ -40,7 +40,7 @@ export async function findNamedLearner(
   return { learner_id, ref, full_name };
 }
 
-/** The name is not possible for this learner. The message is shown to the person who asked for the change. */
+/** The learner cannot have this name. The message is for the person who asked for the change. */
 export class NameRefused extends Error {}
 
 /** Whether a new name equals the learner's reference. References appear in URLs, so a reference must not be a name. */
@@ -48,9 +48,9 @@ export const wouldBeReference = (learner: LearnerName, fullName: string): boolea
   learner.ref !== null && learner.full_name !== fullName && isNameOf(learner.ref, fullName);
 
 /**
- * Corrects a name without an invitation or a credit. Results assessed before the correction do not bring the old name
- * back.
- * @returns the learner, and `changed`; setting the current name again changes nothing, so `updated_at` stays
+ * Corrects a name. This needs no invitation and no credit. Results assessed before the correction do not restore the
+ * old name.
+ * @returns the learner; `changed` is false if the learner already had the name, so `updated_at` stays
  * @throws ApiError not_found
  * @throws NameRefused if the name is invalid or equals the learner's reference
  */

@@ -50,7 +50,7 @@ export type LearnerColumns = {
   last_bodies: string[] | null;
 };
 
-/** The learner's JSON. `more`: further fields that only the detail has, with a leading comma. */
+/** Makes the learner's JSON. `more`: further fields of the detail response, beginning with a comma. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
   return (

@@ -30,7 +30,7 @@ export async function findLearner(tx: Tx, organisationId: number, ref: string): 
 export type LearnerName = { learner_id: string; ref: string | null; full_name: string };
 
 /**
- * Finds learners by current or previous references. `asked` is the reference that found the learner; two references may
+ * Finds learners by current or previous references. `asked`: the reference that found the learner. Two references may
  * find the same learner.
  */
 export const findLearnersByRefs = query<[organisationId: number, refs: string[]], LearnerName & { asked: string }>(
@@ -64,7 +64,7 @@ export const findMergedInto = query<[organisationId: number, learnerId: string],
   'select learner_id from learner where organisation_id = $1 and merged_into = $2',
 );
 
-/** Finds the learners into which another learner was merged. */
+/** Of these learners, finds those into which another learner was merged. */
 export const findSurvivors = query<[organisationId: number, learnerIds: string[]], { merged_into: string }>(
   'learner.survivors',
   'select distinct merged_into from learner where organisation_id = $1 and merged_into = any($2)',
@@ -92,10 +92,10 @@ const insert = statement('learner.insert')`
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
   select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from input`;
 
-/** `named_at`: when the name was given, in microseconds since 1970; absent if the name comes from a result. */
+/** `named_at`: when a person gave the name, in microseconds since 1970; absent if the name comes from a result. */
 export type NewLearner = LearnerContact & { named_at?: number };
 
-/** Stores learners without groups or results, each at a position of its own. The caller holds the feed's lock. */
+/** Stores learners without groups or results. Each gets a new position. The caller holds the feed's lock. */
 export async function insertLearners(work: UnitOfWork, feed: Feed, learners: NewLearner[]): Promise<void> {
   if (learners.length === 0) return;
   await work.tx.query(insert, [
@@ -149,8 +149,8 @@ const absorb = statement('learner.absorb')`
    where organisation_id = $1 and learner_id = $3`;
 
 /**
- * Marks an emptied learner as merged into another learner, which takes over a missing email address or reference. The
- * survivor's name counts as given now, so that a result of the merged learner cannot replace it.
+ * Marks an emptied learner as merged into a survivor, which takes over a missing email address or reference. The
+ * survivor's name gets the current time, so that results of the merged learner cannot replace it.
  */
 export async function absorbLearner(
   work: UnitOfWork,
@@ -170,8 +170,8 @@ const namedAt = statement('learner.named_at')`
     from learner l where l.organisation_id = $1 and l.learner_id = any($2)`;
 
 /**
- * When each name was given, in microseconds since 1970. The caller compares the times, because an older result must not
- * bring an older name back.
+ * Returns when each name was given, in microseconds since 1970. Callers compare these times, because an older result
+ * must not restore an older name.
  */
 export async function nameInstants(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, number>> {
   if (learnerIds.length === 0) return new Map();
@@ -210,7 +210,7 @@ const insertErasure = statement('learner.erased')`
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
   on conflict do nothing`;
 
-/** Stores who erased a learner and when, with the hash of the reference. The reasons of earlier changes are emptied. */
+/** Stores who erased a learner and when, with the hash of the reference. Deletes the reasons of earlier changes. */
 export async function recordErasure(
   work: UnitOfWork,
   organisationId: number,
@@ -223,12 +223,12 @@ export async function recordErasure(
 const erasureOf = statement('learner.was_erased')`
   select from learner_change where organisation_id = $1 and learner_id = $2 and kind = 'erased' limit 1`;
 
-/** Whether the learner was erased. A learner that was removed with its last result was not erased. */
+/** Whether the learner was erased. Removing a learner with its last result is not an erasure. */
 export async function isErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
   return (await tx.query(erasureOf, [organisationId, learnerId])).length > 0;
 }
 
-/** Empties the reasons of a learner's changes before a time. @returns a row for each emptied reason */
+/** Deletes the reasons of a learner's changes before a time. @returns a row for each deleted reason */
 export const forgetChangeReasonsBefore = query<[organisationId: number, learnerId: string, before: Date]>(
   'learner.forget_reasons_before',
   `
@@ -264,7 +264,7 @@ export async function redactLearners(work: UnitOfWork, feed: Feed, learnerIds: s
   feed.used(learnerIds.length);
 }
 
-/** Schedules a check of a learner without a reference. If the learner then has no data left, the learner is removed. */
+/** Schedules a check of a learner without a reference. The check removes the learner if it then has no data. */
 export const scheduleRemovalCheck = query<[organisationId: number, learnerId: string, at: Date]>(
   'learner.look_again',
   `

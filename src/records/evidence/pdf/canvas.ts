@@ -14,7 +14,7 @@ export const pageHeight = 841.89;
 type Page = { content: string[]; marks: number; annotations: Ref[] };
 
 /**
- * Draws on the pages of one document, in points from the top left corner. Everything is drawn inside `tagged`, which
+ * Draws on the pages of one document, in points from the top left corner. All content is drawn inside `tagged`, which
  * gives it a place in the reading order, or inside `artifact`, which marks it as decoration.
  */
 export class Canvas {
@@ -55,7 +55,7 @@ export class Canvas {
     this.#marked('/Artifact BMC', draw);
   }
 
-  /** Decorates an earlier page with values that are known only at the end, such as the number of pages. */
+  /** Draws an artifact on an earlier page, for values that are known only at the end, such as the number of pages. */
   artifactOn(page: number, draw: () => void): void {
     const after = this.#pages.splice(page + 1);
     this.artifact(draw);
@@ -202,8 +202,8 @@ function pushGlyphs(out: string[], glyphs: readonly Glyph[], font: SubsetFont, s
   let array = '';
   let hex = '';
   let rise = 0;
-  // How far the pen must still move, in thousandths, because the font program's widths differ from the glyphs'
-  // advances.
+  // The widths in the font program differ from the glyphs' advances. `owed` is the difference, in thousandths of the
+  // font size, that the pen must still move.
   let owed = 0;
   for (const glyph of glyphs) {
     if (glyph.dy !== rise) {

@@ -26,7 +26,7 @@ export const regular = 'NotoSans-Regular';
 export const bold = 'NotoSans-Bold';
 export const myanmar = 'NotoSansMyanmar-Regular';
 
-// The Unicode blocks decide which font file to open for a character. The file may still lack the character.
+// The Unicode block of a character decides which font file to open. The font file may still lack the character.
 const blocks = Object.entries(unicodeBlocks).map(([name, ranges]) => {
   const ends = ranges.map((range) => range.split('-').map((hex) => Number.parseInt(hex, 16)) as [number, number]);
   return [name, ends] as const;
@@ -35,7 +35,7 @@ const blocks = Object.entries(unicodeBlocks).map(([name, ranges]) => {
 /** The names of all vendored font files, without `.ttf`. */
 export const faceNames: readonly string[] = [regular, bold, ...blocks.map(([name]) => name)];
 
-/** At most 8 faces stay open, because all 29 would take a third of the memory that rendering needs. */
+/** Opening all 29 faces would take a third of the memory that rendering needs, so at most 8 stay open. */
 const opened = new LRUCache<string, Face>({ max: 8 });
 
 export function face(name: string): Face {

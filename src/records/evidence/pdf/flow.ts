@@ -18,7 +18,7 @@ export const bodySize = 9;
 export const smallSize = 7.8;
 export const leading = 1.35;
 
-/** The place of the next block. Each block draws itself at `y` and then moves `y` to its own lower end. */
+/** The position of the next block. Each block draws itself at `y` and then moves `y` to its lower end. */
 export class Flow {
   readonly canvas: Canvas;
   y = top;
@@ -28,7 +28,7 @@ export class Flow {
     canvas.addPage();
   }
 
-  /** Starts a new page unless `height` points are left. @returns whether it did */
+  /** Starts a new page unless `height` points are left. @returns whether a new page was started */
   need(height: number): boolean {
     if (this.y + height <= bottom || this.y === top) return false;
     this.canvas.addPage();
@@ -65,7 +65,7 @@ export function followed(box: TextBox, weight: Weight = 'regular'): TextBox {
   return { ...box, lines: box.lines.map((line, i) => (i === last ? followedBySpace(line, weight) : line)) };
 }
 
-/** The height of a box's first line. A row centres the first lines of its cells on the tallest first line. */
+/** The height of a box's first line. The first lines of a row's cells are centred on the tallest of them. */
 export function firstLine(box: TextBox): number {
   return box.height / Math.max(1, box.lines.length);
 }

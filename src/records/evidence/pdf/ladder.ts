@@ -41,8 +41,8 @@ export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, sectio
 }
 
 /**
- * Maps abilities to horizontal positions. The axis extends beyond the cuts and the interval, so that the names of the
- * first and last rungs fit.
+ * Maps abilities to horizontal positions. The axis extends beyond the cut scores and the interval, so that the names of
+ * the first and last rungs fit.
  */
 function axis(scale: Scale, rungs: readonly Rung[]): (theta: number) => number {
   const first = scale.cuts[0]?.theta ?? scale.low;

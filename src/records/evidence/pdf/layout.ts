@@ -33,7 +33,7 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
     if (block.kind === 'heading') {
       section = root.add('Sect');
       // A short section stays on one page, and a long section begins on the page of its heading. The last section
-      // begins on the page of the section before it.
+      // begins on the page where the section before it begins.
       const next = document.blocks.findIndex((later, i) => i > index && later.kind === 'heading');
       const isSecondLast = next > 0 && !document.blocks.slice(next + 1).some((later) => later.kind === 'heading');
       const room = 26 + Math.min(200, sectionHeight(document.blocks, index + 1));
@@ -104,7 +104,7 @@ function names(flow: Flow, document: EvidenceDocument, section: Element, width: 
   return y + name.height + 4;
 }
 
-/** Draws the QR code and the link on the right. @returns the position below both */
+/** Draws the QR code and the link on the right. @returns the position below the QR code and the link */
 function codeAndAddress(
   flow: Flow,
   verify: NonNullable<EvidenceDocument['verify']>,
@@ -137,8 +137,8 @@ function codeAndAddress(
 }
 
 /**
- * Breaks text in the first of `sizes` that needs at most two lines. If none does, the text has the size `last` and as
- * many lines as it needs.
+ * Breaks text in the first of `sizes` in which it needs at most two lines. Otherwise the text has the size `last` and
+ * as many lines as necessary.
  */
 function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
   return (
@@ -268,21 +268,21 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   flow.y = start + height + 4;
 }
 
-/** The width of the number and the outcome of an answer, in points. */
+/** The width of an answer's number and outcome together, in points. */
 const answerRoom = 60;
 const timeRoom = 30;
 
 function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Element): void {
   const names = block.answers.map(({ id }) => shapeLine(id, 'regular'));
   const widest = names.reduce((max, name) => Math.max(max, (name.width * smallSize) / 1000), 0);
-  // IDs of the shipped banks fit into four columns. Longer IDs get fewer columns.
+  // Four columns have room for the IDs of the shipped banks. Longer IDs get fewer columns.
   const beside = answerRoom + (block.answers.some(({ time }) => time !== undefined) ? timeRoom : 0);
   const columns = Math.min(4, Math.max(1, Math.floor(contentWidth / (widest + beside))));
   const width = contentWidth / columns;
   const step = smallSize * 1.5;
   const parent = section.add('L');
   let done = 0;
-  // Answers run down each column of a page, and continue on the next page.
+  // Answers fill the columns of a page from top to bottom, and continue on the next page.
   while (done < block.answers.length) {
     const left = block.answers.length - done;
     const wanted = Math.ceil(left / columns);

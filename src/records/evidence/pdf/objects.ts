@@ -31,8 +31,8 @@ export function pdfAscii(text: string): string {
 const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 
 /**
- * The objects of one PDF 1.4 file, in the order of their numbers. Streams are deflated in JavaScript, because different
- * builds of zlib give different bytes.
+ * The objects of one PDF 1.4 file, in the order of their numbers. Different builds of zlib give different bytes, so
+ * streams are deflated in JavaScript.
  */
 export class PdfFile {
   readonly #bodies: (Uint8Array | undefined)[] = [];
@@ -56,7 +56,7 @@ export class PdfFile {
   setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
     // Deflating would make very short data longer.
     const deflate = compress && data.length > 64;
-    // `mem` is fixed, because its default comes from a logarithm, which platforms may round differently.
+    // The default of `mem` comes from a logarithm, which platforms may round differently. So `mem` is fixed.
     const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
     const filter = deflate ? '/Filter/FlateDecode' : '';
     this.#fill(

@@ -5,9 +5,7 @@ import { layOut } from './layout.ts';
 import { PdfFile, pdfText, refTo } from './objects.ts';
 import { Element, writeStructure } from './structure.ts';
 
-/**
- * Raise this version when the same document would give different bytes. Each stored file has the version that made it.
- */
+/** Raise this version if an unchanged document would give different bytes. The database keeps it with each file. */
 export const rendererVersion = '3';
 
 const producer = 'Assessment Results Service';

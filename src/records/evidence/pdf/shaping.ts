@@ -4,7 +4,7 @@ import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
  * One glyph in drawing order, with lengths in thousandths of the font size. `width` is the width in the font program,
- * `advance` is how far the pen moves, and `text` is what copying the glyph gives.
+ * `advance` is how far the pen moves, and `text` is what a reader copies.
  */
 export type Glyph = Readonly<{
   key: string;
@@ -16,10 +16,7 @@ export type Glyph = Readonly<{
   dy: number;
 }>;
 
-/**
- * Glyphs of one face. `actual`: the text in reading order, if the glyphs' own texts do not give this text; null
- * otherwise.
- */
+/** Glyphs of one face. `actual`: the text in reading order; null if the texts of the glyphs already give this text. */
 export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
 
 /** One line of text, with runs from left to right. `width` is in thousandths of the font size. */
@@ -29,7 +26,7 @@ export type Weight = 'regular' | 'bold';
 
 const bidi = bidiFactory();
 
-// Shaping depends on its arguments alone, so caching cannot change a result.
+// The result of shaping depends only on the arguments, so caching cannot change it.
 const cacheLimit = 2000;
 const lineCache = new Map<string, Line>();
 const paragraphCache = new Map<string, Line[]>();
@@ -54,7 +51,6 @@ function isRightToLeft(text: string): boolean {
   return !leftToRightOnly.test(text) && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
 }
 
-/** Shapes text that fits on one line. */
 export function shapeLine(text: string, weight: Weight, rightToLeft = isRightToLeft(text)): Line {
   const key = `${weight}\n${rightToLeft ? 'rtl' : 'ltr'}\n${text}`;
   return cached(lineCache, key, () => shape(text, weight, rightToLeft));
@@ -84,7 +80,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
     const level = levels[at] ?? 0;
     at += character.length;
     marks = stacks(character) ? marks + 1 : 0;
-    // Further marks would cover the lines above and below. These marks are not drawn, but copied text contains them.
+    // More marks would cover the lines above and below. They are not drawn, but copied text contains them.
     if (marks > maxMarks) {
       const under = found.at(-1)!;
       under.standsFor = (under.standsFor ?? under.text) + character;
@@ -109,7 +105,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
 /** The most marks drawn on one letter. No language puts more of the marks that several scripts share on a letter. */
 const maxMarks = 4;
 
-/** Whether a mark is drawn above the marks before it. */
+/** Whether a mark is drawn above or below earlier marks on its letter. */
 const stacks = (character: string): boolean =>
   /^[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]$/.test(character);
 
@@ -135,8 +131,8 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
 }
 
 /**
- * Shapes text. fontkit throws at some sequences, such as a joiner after a Tibetan letter. Joiners are then removed, or
- * at last each letter is drawn separately, so that every report can be made.
+ * Shapes text. fontkit throws for some sequences, such as a joiner after a Tibetan letter. The function then tries
+ * without joiners, and at last draws each letter separately, so that every report can be made.
  */
 export function drawable(
   font: Font,
@@ -195,8 +191,8 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
 }
 
 /**
- * Assigns each code point of the text to one glyph. fontkit repeats code points if one letter became several glyphs,
- * and returns spaces for invisible characters.
+ * Assigns each code point of the text to one glyph. If one letter became several glyphs, fontkit repeats its code
+ * points. For invisible characters, fontkit returns spaces.
  * @returns the copied text of each glyph; `exact`: the texts in order equal the original text
  */
 function glyphTexts(
@@ -234,8 +230,8 @@ function glyphTexts(
 }
 
 /**
- * In a right-to-left run, marks precede their letter. This function puts each letter first without moving it on the
- * page, so that copied text has the right order.
+ * Marks precede their letter in a right-to-left run. Copied text needs the letter first, so this function reorders the
+ * glyphs without moving them on the page.
  */
 function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
   const out: Glyph[] = [];
@@ -274,8 +270,8 @@ function splitAm(text: string): string {
 }
 
 /**
- * Puts a Burmese syllable into drawing order, because fontkit does not. The vowel E and the medial R move before their
- * letter, and kinzi moves after its letter.
+ * fontkit does not put Burmese syllables into drawing order. The vowel E and the medial R must precede their letter,
+ * and kinzi must follow its letter.
  */
 function inBurmeseOrder(text: string): string {
   return text.replace(
@@ -304,10 +300,7 @@ const isIdeographic = (codePoint: number): boolean =>
   (codePoint >= 0xff00 && codePoint <= 0xffef) ||
   codePoint >= 0x20000;
 
-/**
- * Splits text into pieces between which a line may end: words with the space or slash after them, and single
- * ideographs.
- */
+/** Splits text into pieces after which a line may end: words with their space or slash, and single ideographs. */
 function pieces(text: string): string[] {
   const out: string[] = [];
   let piece = '';

@@ -44,8 +44,8 @@ export class Element {
 }
 
 /**
- * Writes the structure tree and its annotations. In the number tree, page `n` has key `n`, and the annotations have the
- * keys after the pages.
+ * Writes the structure tree and its annotations. Page `n` has key `n` in the number tree, and the annotations have the
+ * keys after the last page.
  */
 export function writeStructure(
   file: PdfFile,

@@ -32,7 +32,7 @@ function columnsOf(columns: readonly Column[]): Laid[] {
   });
 }
 
-/** Draws a cell. Its first line is centred in a height of `first` points. */
+/** Draws a cell. The cell's first line is centred vertically within `first` points. */
 function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, first: number): void {
   const x = cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad;
   flow.canvas.tagged(element, () =>
@@ -45,10 +45,7 @@ function measure(boxes: readonly TextBox[]): { first: number; height: number } {
   return { first, height: Math.max(...boxes.map((box) => (first - firstLine(box)) / 2 + box.height)) + 5 };
 }
 
-/**
- * Draws the heading row. On later pages the row is marked as decoration, because screen readers know the first heading
- * row.
- */
+/** Draws the heading row. Screen readers know the first heading row, so repeated rows on later pages are artifacts. */
 function headingRow(flow: Flow, columns: readonly Column[], laid: readonly Laid[], row: Element | null): void {
   const boxes = columns.map(({ label }, i) => textBox(label, laid[i]!.width - 2 * pad, smallSize, 'bold'));
   const { first, height } = measure(boxes);

@@ -1,4 +1,4 @@
-/** A glyph without its hinting instructions, and the glyphs that it is made of. */
+/** A glyph without its hinting instructions. `components`: the glyphs that form it, and the offsets of their IDs. */
 export type GlyphOutline = { bytes: Uint8Array; components: { at: number; gid: number }[] };
 
 const componentFlag = {
@@ -105,8 +105,8 @@ function composite(bytes: Uint8Array, view: DataView): GlyphOutline {
 }
 
 /**
- * Makes a TrueType file of the glyphs in `gids`, in this order and beginning with glyph 0, and then their components. A
- * repeated glyph is written each time, so that it can have several texts.
+ * Makes a TrueType file of the glyphs in `gids`, which must begin with glyph 0, followed by their components. A glyph
+ * with several texts is repeated in `gids` and in the file.
  */
 export function subsetTrueType(source: TrueTypeSource, gids: readonly number[]): { bytes: Uint8Array; glyphs: number } {
   const order = [...gids];
