@@ -1,5 +1,3 @@
-import type { ParseArgsOptionsConfig } from 'node:util';
-
 type Raw = string | boolean | (string | boolean)[] | undefined;
 
 /** `V`: the values of the command's options. */
@@ -22,16 +20,13 @@ export type Call<V = Record<string, Raw>> = {
  */
 export type Output = { json: unknown; text: string; exitCode?: number };
 
-export type Command = {
-  /** Words such as `results import`. */
-  name: string;
-  /** One sentence for the list of commands. */
-  summary: string;
+/** An option as the command line and the help use it. */
+type CommandOption = { key: string; flag: string; about: string; option: Option<unknown> };
+
+export type Command = Texts & {
   /** The usage line after the name, such as `--organisation ID FILE|-`. */
   usage: string;
-  options: ParseArgsOptionsConfig;
-  /** Options whose value can be left out: `--chaos` means `--chaos=`. */
-  bare: readonly string[];
+  options: CommandOption[];
   /** The minimum and maximum number of positionals. */
   positionals: [number, number];
   run(call: Call): Promise<Output>;
@@ -42,7 +37,10 @@ export type Option<T> = {
   value?: string;
   isRequired?: boolean;
   isMany?: boolean;
+  /** The value can be left out: `--chaos` means `--chaos=`. */
   isBare?: boolean;
+  /** The default in the help. */
+  fallback?: string;
   /** @throws Misuse */
   read(raw: Raw, name: string): T;
 };
@@ -50,10 +48,24 @@ export type Option<T> = {
 export type Options = Record<string, Option<unknown>>;
 export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
-/** A command as its file declares it. */
-export type Declaration<O extends Options, C = Call<Values<O>>> = {
+/** The texts of a command's help. */
+export type Texts = {
+  /** Words such as `results import`. */
   name: string;
+  /** An imperative of at most 10 words. */
   summary: string;
+  /** What else a reader must know, in whole sentences. */
+  notes?: string;
+  /** Two command lines, without `ars` and the command's name. `$ORG` stands for the ID of an organisation. */
+  examples: readonly [string, string];
+  /** Environment variables that the command reads. Default: those of the database. */
+  environment?: Readonly<Record<string, string>>;
+  /** The meaning of exit code 1, if it is more than an error. */
+  fails?: string;
+};
+
+/** A command as its file declares it. */
+export type Declaration<O extends Options, C = Call<Values<O>>> = Texts & {
   /**
    * The positionals in the usage line, such as `[ID] FILE|-`. An option that can replace a positional is included:
    * `FILE|-|--all`.
@@ -61,6 +73,8 @@ export type Declaration<O extends Options, C = Call<Values<O>>> = {
   takes?: string;
   /** Keys are in camel case: `dryRun` declares `--dry-run`. */
   options?: O;
+  /** The help of each option. */
+  about?: { [K in keyof O]: string };
   run(call: C): Promise<Output>;
 };
 
@@ -80,28 +94,22 @@ function countOf(takes: string): [number, number] {
 
 /** Makes a command from its declaration. The command reads its options before `run` is called. */
 export function command<O extends Options>(declaration: Declaration<O>): Command {
-  const { name, summary, takes = '', run } = declaration;
-  const options = Object.entries(declaration.options ?? {}).map(([key, option]) => ({
+  const { takes = '', options: declared, about, run, ...texts } = declaration;
+  const options = Object.entries(declared ?? {}).map(([key, option]) => ({
     key,
     flag: flagOf(key),
+    about: about![key]!,
     option,
   }));
   const usages = options.filter(({ flag }) => !takes.includes(flag)).map(({ flag, option }) => usageOf(flag, option));
   const first = options[0]?.key === 'organisation' ? usages.splice(0, 1) : [];
   return {
-    name,
-    summary,
+    ...texts,
     usage: [...first, takes, ...usages].filter((part) => part !== '').join(' '),
-    options: Object.fromEntries(
-      options.map(({ flag, option: { value, isMany = false } }) => [
-        flag.slice(2),
-        { type: value === undefined ? 'boolean' : 'string', multiple: isMany },
-      ]),
-    ),
-    bare: options.filter(({ option }) => option.isBare === true).map(({ flag }) => flag),
+    options,
     positionals: countOf(takes),
     run: async (call) => {
-      const values = options.map(({ key, flag, option }) => [key, option.read(call.options[flag.slice(2)], flag)]);
+      const values = options.map(({ key, flag, option }) => [key, option.read(call.options[key], flag)]);
       return run({ ...call, options: Object.fromEntries(values) as Values<O> });
     },
   };

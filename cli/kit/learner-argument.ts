@@ -2,7 +2,7 @@ import type { App } from '../../src/platform/app.ts';
 import type { LearnerName } from '../../src/records/learners/learners.ts';
 import { type NamedLearner, findNamedLearner } from '../../src/records/learners/rename.ts';
 import { isOpaqueRef } from '../../src/platform/validation/personal-data.ts';
-import type { Call, Command, Declaration, Options, Output, Values } from './command.ts';
+import type { Call, Command, Declaration, Option, Options, Output, Values } from './command.ts';
 import type { Failure } from './command.ts';
 import { Misuse } from './command.ts';
 import { type Inside, missing, organisationCommand } from './open.ts';
@@ -41,10 +41,11 @@ export function learnerCommand<O extends Options>(
   },
 ): Command {
   const { run, ...rest } = declared;
-  return organisationCommand({
+  return organisationCommand<Record<string, Option<any>>, NamedLearner>({
     ...rest,
     takes: 'REF|--learner-id ID',
-    options: { learnerId: uuid(), ...declared.options } as O & { learnerId: ReturnType<typeof uuid> },
+    options: { learnerId: uuid(), ...declared.options },
+    about: { learnerId: "The learner's ID, instead of a reference", ...declared.about },
     prepare: (call) => readLearner(call as unknown as Naming),
     run: (call) => run({ ...(call as unknown as Call<Values<O>> & Inside), who: call.prepared }),
   });

@@ -108,6 +108,7 @@ export function organisationCommand<O extends Options, P = undefined>(declared: 
   return command<Record<string, Option<any>>>({
     ...declared,
     options: isNamed ? declared.options! : { organisation: required(text('ID')), ...declared.options },
+    about: { organisation: "The organisation's ID", ...declared.about },
     async run(call: Call<any>) {
       const prepared = (await prepare?.(call)) as P;
       const id: string = isNamed ? call.positionals[0] : call.options.organisation;

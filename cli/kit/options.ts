@@ -51,6 +51,9 @@ export function required<T>(option: Option<T>): Option<NonNullable<T>> {
 /** Gives an absent option the value `fallback`. */
 export const or = <T, F>(option: Option<T>, fallback: F): Option<Exclude<T, undefined> | F> => ({
   ...option,
+  ...(typeof fallback === 'string' || (typeof fallback === 'number' && fallback < 1e9)
+    ? { fallback: String(fallback) }
+    : {}),
   read: (raw, name) => (raw === undefined ? fallback : (option.read(raw, name) as Exclude<T, undefined>)),
 });
 

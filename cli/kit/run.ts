@@ -1,8 +1,9 @@
-import { parseArgs } from 'node:util';
 import { DatabaseUnavailable, lockHeld } from '../../src/platform/db/connection/unavailable.ts';
 import { storageFaultOf } from '../../src/platform/db/connection/storage-fault.ts';
 import { build } from '../../src/platform/config/version.ts';
+import { Command as Parser, CommanderError, Option as ParserOption } from 'commander';
 import { type Command, Misuse } from './command.ts';
+import { helpOf, typeable } from './help.ts';
 import { terminal } from './terminal.ts';
 
 /** Makes the signal that stops a command. The program calls this function when the command begins. */
@@ -49,18 +50,56 @@ async function commandsOf(noun: string): Promise<Command[]> {
   return (await nouns[noun]!()).commands.filter(({ name }) => name.split(' ')[0] === noun);
 }
 
+/** Loads all commands, in the order of the overview. */
+export const allCommands = async (): Promise<Command[]> =>
+  (await Promise.all(Object.keys(nouns).map(commandsOf))).flat();
+
 async function overview(): Promise<string> {
-  const commands = (await Promise.all(Object.keys(nouns).map(commandsOf))).flat();
+  const commands = await allCommands();
   const width = Math.max(...commands.map((command) => command.name.length));
   return [
+    'Run the service and work with its data',
+    '',
     'Usage: ars COMMAND [OPTIONS]   every command takes --json and --help',
     '',
     ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`),
+    '',
   ].join('\n');
 }
 
-function help(command: Command): string {
-  return `${command.summary}\n\nUsage: ars ${command.name} ${command.usage}`.trimEnd();
+/** Longer lists of values are in the description of an option. */
+const maxPlaceholder = 14;
+
+function parserOption({ flag, about, option }: Command['options'][number]): ParserOption {
+  const { value = '', isMany = false, isBare = false, isRequired = false, fallback } = option;
+  const isLong = value.includes('|') && value.length > maxPlaceholder;
+  const word = isLong ? 'VALUE' : value;
+  const placeholder = isBare ? ` [${word}]` : word === '' ? '' : ` <${word}>`;
+  const values = isLong ? `: ${value.replaceAll('|', ', ')}` : '';
+  const end = isRequired ? ' (required)' : fallback === undefined || fallback === '' ? '' : ` (default: ${fallback})`;
+  const parsed = new ParserOption(`${flag}${placeholder}`, about + values + end);
+  if (isBare) parsed.preset('');
+  if (isMany) parsed.argParser<string[]>((one, before = []) => [...before, one]);
+  return parsed;
+}
+
+function addCommand(parent: Parser, command: Command, run: (call: Called) => Promise<void>): void {
+  const word = command.name.split(' ').at(-1)!;
+  const parser = parent.commands.find((one) => one.name() === word) ?? parent.command(word);
+  parser.summary(command.summary).argument('[WORDS...]').allowExcessArguments();
+  for (const option of command.options) parser.addOption(parserOption(option));
+  parser.option('--json', 'Print JSON for programs').helpOption('-h, --help', 'Print this help');
+  parser.configureHelp({ formatHelp: (own, helper) => helpOf(command, own, helper) });
+  parser.action((positionals: string[], options: Called['options']) => run({ command, positionals, options }));
+}
+
+type Called = { command: Command; positionals: string[]; options: Record<string, string | boolean | undefined> };
+
+/** The sentence about a command line that the parser refuses, with its suggestion. */
+function misuse({ message }: CommanderError, name: string): Misuse {
+  const [fault, suggestion] = message.replace(/^error: /, '').split('\n');
+  const hint = suggestion === undefined ? `See ${name} --help.` : suggestion.replace(/^\((.*)\)$/, '$1');
+  return new Misuse(`${fault}. ${hint}`);
 }
 
 async function dispatch(words: string[], stop: StopSignal): Promise<number> {
@@ -73,62 +112,49 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
     return 0;
   }
   if (words.length === 0 || first === '--help' || first === '-h' || first === 'help') {
-    output.write(`${await overview()}\n`);
+    output.write(typeable(await overview()));
     return words.length === 0 ? 2 : 0;
   }
-  // Without `hasOwn`, inherited names such as `constructor` would pass as commands.
-  if (!Object.hasOwn(nouns, first))
-    throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
-  const commands = await commandsOf(first);
-  const command = commands
-    .filter((one) => one.name.split(' ').every((word, i) => words[i] === word))
-    .sort((a, b) => b.name.length - a.name.length)[0];
-  if (command === undefined) {
-    const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
-    if (words.includes('--help') || words.includes('-h')) {
-      output.write(`${commands.map(help).join('\n\n')}\n`);
-      return 0;
-    }
-    throw new Misuse(`ars ${words[0]} needs one of: ${wanted}`);
-  }
-  return runCommand(command, words.slice(command.name.split(' ').length), stop);
-}
-
-/** Changes `--add -20` to `--add=-20`, because `parseArgs` takes a word with a dash for an option. */
-function withDashedValues(words: string[]): string[] {
-  const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
-  const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
-  return words.flatMap((word, i) => {
-    if (isDashed(word) && isOption(words[i - 1])) return [];
-    return isOption(word) && isDashed(words[i + 1]) ? [`${word}=${words[i + 1]!}`] : [word];
-  });
-}
-
-async function runCommand(command: Command, words: string[], stop: StopSignal): Promise<number> {
-  const io = terminal();
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args: withDashedValues(words).map((word) => (command.bare.includes(word) ? `${word}=` : word)),
-      allowPositionals: true,
-      strict: true,
-      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  let exitCode = 0;
+  const program = new Parser('ars')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => output.write(typeable(text)),
+      outputError: () => {},
     });
+  program.configureHelp({ subcommandTerm: (one) => one.name() });
+  const commands = Object.hasOwn(nouns, first) ? await commandsOf(first) : [];
+  // For another word, the parser suggests the nearest noun.
+  for (const noun of Object.keys(nouns))
+    program.command(noun).helpCommand(false).helpOption('-h, --help', 'Print this help');
+  const parent = program.commands.find((one) => one.name() === first);
+  for (const command of commands)
+    addCommand(command.name === first ? program : parent!, command, async (called) => {
+      exitCode = await runCommand(called, stop);
+    });
+  if (words.length === 1 && commands.length > 0 && commands.every(({ name }) => name !== first))
+    throw new Misuse(`ars ${first} needs one of: ${commands.map(({ name }) => `ars ${name}`).join(', ')}`);
+  try {
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw misuse(error, commands.length === 0 ? 'ars' : `ars ${first}`);
   }
-  const { values, positionals } = parsed;
-  if (values.help === true) {
-    io.output.write(`${help(command)}\n`);
-    return 0;
-  }
+  return exitCode;
+}
+
+async function runCommand({ command, positionals, options }: Called, stop: StopSignal): Promise<number> {
+  const io = terminal();
   const [min, max] = command.positionals;
   if (positionals.length < min || positionals.length > max)
-    throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
-  const json = values.json === true;
+    throw new Misuse(
+      `${positionals.length < min ? 'an argument is missing' : 'there are too many arguments'}; usage: ars ${command.name} ${command.usage}`,
+    );
+  const json = options.json === true;
   const signal = stop();
   const output = await command.run({
-    options: values,
+    options,
     positionals,
     json,
     signal,
@@ -140,8 +166,8 @@ async function runCommand(command: Command, words: string[], stop: StopSignal): 
     },
   });
   if (io.errors.isTTY && !json) io.errors.write('\r\u001b[K');
-  const said = !json ? output.text : output.json === undefined ? '' : JSON.stringify(output.json);
-  (io.outputHasFile ? io.errors : io.output).write(said === '' ? '' : `${said}\n`);
+  const text = !json ? typeable(output.text) : output.json === undefined ? '' : JSON.stringify(output.json);
+  (io.outputHasFile ? io.errors : io.output).write(text === '' ? '' : `${text}\n`);
   return output.exitCode ?? 0;
 }
 
@@ -192,7 +218,7 @@ export async function runProgram(words: string[], stop: StopSignal): Promise<num
     return await dispatch(words, stop);
   } catch (error) {
     const sentence = error instanceof DatabaseUnavailable ? unavailable(error) : (error as Error).message;
-    terminal().errors.write(`ars: ${sentence}\n`);
+    terminal().errors.write(`ars: ${typeable(sentence)}\n`);
     return error instanceof Misuse ? 2 : 1;
   }
 }

@@ -5,7 +5,7 @@ import { exportedRow, proofLines, reachesInto, verifyExport } from '../../../src
 import { findCalls, groupErrors } from '../../../src/platform/audit/log.ts';
 import { type Anchor, type Verdict, readBlocks, verifyAudit } from '../../../src/platform/audit/verify.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
-import type { Call, Command, Declaration, Options, Output, Values } from '../../kit/command.ts';
+import type { Call, Command, Declaration, Option, Options, Output, Values } from '../../kit/command.ts';
 import { command, Failure, Misuse } from '../../kit/command.ts';
 import { fileLines } from '../../kit/file.ts';
 import { organisationOf, withApp } from '../../kit/open.ts';
@@ -25,12 +25,18 @@ const logCommand = <O extends Options>(
     run(call: Call<Values<O> & Period>, app: App, organisationId: number): Promise<Output>;
   },
 ): Command =>
-  command({
+  command<Record<string, Option<any>>>({
     ...declared,
     options: { ...period, ...declared.options },
+    about: {
+      organisation: "The organisation's ID, or none for requests without a valid key",
+      from: 'Only rows from this time',
+      to: 'Only rows before this time',
+      ...declared.about,
+    },
     run: (call) =>
       withApp(async (app) => {
-        const { organisation: id } = call.options as Period;
+        const { organisation: id } = call.options as unknown as Period;
         const organisationId = id === 'none' ? 0 : (await organisationOf(app, id)).organisation_id;
         return declared.run(call as unknown as Call<Values<O> & Period>, app, organisationId);
       }),
@@ -110,7 +116,10 @@ const dayMs = 86_400_000;
 export const commands: Command[] = [
   logCommand({
     name: 'audit export',
-    summary: 'Write the audit log as JSON lines; with --proof by blocks, each with its hash',
+    summary: 'Write the audit log as JSON lines',
+    notes: '--organisation none selects requests without a valid key.',
+    examples: ['--organisation $ORG > audit.ndjson', '--organisation $ORG --from 2026-09-01 --proof'],
+    about: { proof: 'Also writes the hash of every block' },
     options: { proof: flag },
     run: async (call, app, organisationId) => {
       const { from, to, proof } = call.options;
@@ -130,7 +139,16 @@ export const commands: Command[] = [
   }),
   logCommand({
     name: 'audit log',
-    summary: 'Show the last calls, or with --errors what was refused and how to mend it',
+    summary: 'Show the latest requests, or the latest errors',
+    examples: ['--organisation $ORG --limit 20', '--organisation $ORG --errors --from 2026-11-01'],
+    about: {
+      key: 'Only requests with this access key',
+      route: 'Only requests to this method and path',
+      status: 'Only responses with this class of status',
+      code: 'Only responses with this error code',
+      limit: 'The most rows to print',
+      errors: 'Groups errors by code, with what to do',
+    },
     options: {
       key: or(text('KEY_ID'), null),
       route: or(text("'GET /assessments'"), null),
@@ -171,7 +189,9 @@ export const commands: Command[] = [
   }),
   logCommand({
     name: 'audit anchors',
-    summary: 'Write the hashes of the sealed blocks, to be kept elsewhere',
+    summary: 'Write the hashes of sealed blocks',
+    notes: 'Keep the hashes outside the database.',
+    examples: ['--organisation $ORG > anchors.ndjson', '--organisation $ORG --from 2026-09-01 --to 2026-10-01'],
     run: async (call, app, organisationId) => {
       const { organisation: organisation_id, from, to } = call.options;
       let count = 0;
@@ -187,7 +207,11 @@ export const commands: Command[] = [
   }),
   logCommand({
     name: 'audit verify',
-    summary: 'Compare the audit log, or an export of it, with what was sealed; shows what is not sealed yet',
+    summary: 'Compare the audit log with its sealed hashes',
+    notes: 'With FILE, the command compares an export.',
+    examples: ['--organisation $ORG', '--organisation $ORG export.ndjson --anchors anchors.ndjson'],
+    fails: 'The log differs from its hashes, or the command has failed.',
+    about: { anchors: 'A file of hashes that were kept elsewhere' },
     takes: '[FILE|-]',
     options: { anchors: text('FILE') },
     run: async ({ positionals: [file], options }, app, organisationId) => {

@@ -9,7 +9,17 @@ import { listOf } from '../../kit/table.ts';
 export const commands: Command[] = [
   organisationCommand({
     name: 'hold place',
-    summary: 'Keep a learner, or the whole organisation, from every deletion',
+    summary: 'Place a legal hold on a learner or organisation',
+    notes: 'While the hold is in force, nothing of the learner or the organisation is deleted.',
+    examples: [
+      '--organisation $ORG L-1001 --reason "Appeal"',
+      '--organisation $ORG --reason "Court order" --until 2027-06-30',
+    ],
+    about: {
+      learnerId: "The learner's ID, instead of a reference",
+      reason: 'The reason, for the audit log',
+      until: 'When the hold ends',
+    },
     takes: '[REF|--learner-id ID]',
     options: { learnerId: uuid(), reason, until: time() },
     prepare: maybeLearner,
@@ -26,7 +36,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'hold list',
-    summary: 'List legal holds, those in force first',
+    summary: 'List legal holds',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId, note }) => {
       const rows = await allOf((from, limit) =>
         listHolds(app.db, organisationId, { from, limit, now: new Date(app.clock.nowMs()) }),
@@ -45,6 +56,7 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'hold release',
     summary: 'Release a legal hold',
+    examples: ['--organisation $ORG HOLD_ID', '--organisation $ORG HOLD_ID --json'],
     takes: 'HOLD_ID',
     run: async ({ organisationId, act, positionals }) => {
       const holdId = positionals[0]!.toLowerCase();

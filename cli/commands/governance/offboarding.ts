@@ -168,7 +168,10 @@ export const offboardingCommands: Command[] = [
   organisationCommand({
     name: 'organisation suspend',
     takes: 'ID',
-    summary: 'Close an organisation for everybody: keys, sign-ins, sittings and webhooks; resume undoes it',
+    summary: 'Suspend an organisation',
+    notes: 'Access keys, sign-ins, sittings and webhooks stop. The command organisation resume ends the suspension.',
+    examples: ['$ORG --reason "Contract ended"', '$ORG --reason "Unpaid" --json'],
+    about: { reason: 'The reason, for the audit log' },
     options: { reason },
     run: async ({ organisation: { public_id: publicId, name }, organisationId, act, options }) => {
       const { pausedEndpoints } = await act(publicId, async (work) => {
@@ -185,7 +188,8 @@ export const offboardingCommands: Command[] = [
   organisationCommand({
     name: 'organisation resume',
     takes: 'ID',
-    summary: 'Open a suspended organisation again',
+    summary: 'End the suspension of an organisation',
+    examples: ['$ORG', '$ORG --json'],
     run: async ({ organisation, act }) => {
       const { public_id: publicId, name } = organisation;
       const { resumedEndpoints } = await act(publicId, async (work) => {
@@ -203,13 +207,23 @@ export const offboardingCommands: Command[] = [
   organisationCommand({
     name: 'organisation export',
     takes: 'ID',
-    summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
+    summary: 'Export all data of an organisation into a folder',
+    notes: 'The folder contains a manifest with hashes. Run the command again to continue.',
+    examples: ['$ORG --out export', '$ORG --out export --json'],
+    about: { out: 'The folder to write' },
     options: { out: required(text('DIR')) },
     run: exportAll,
   }),
   command({
     name: 'organisation delete',
-    summary: 'Delete a suspended organisation with everything in it, and print the certificate; again, print it again',
+    summary: 'Delete a suspended organisation and print the certificate',
+    notes: 'Deletion cannot be undone. Without --confirm, the command says what would be deleted.',
+    examples: ['$ORG', '$ORG --confirm "Riverside College" --certificate certificate.pdf'],
+    about: {
+      confirm: "The organisation's name, to delete it",
+      withoutExport: 'Deletes although no export was made',
+      certificate: 'The file for the certificate',
+    },
     takes: 'ID',
     options: { confirm: text('NAME'), withoutExport: flag, certificate: text('FILE') },
     run: remove,

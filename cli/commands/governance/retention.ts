@@ -71,7 +71,8 @@ function monthsOf(words: readonly string[], kept: Record<KindName, number | null
 export const commands: Command[] = [
   organisationCommand({
     name: 'retention show',
-    summary: 'Show for how many months each kind of data is kept',
+    summary: 'Show how long each kind of data is kept',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId }) => {
       const { changed_at, automatic, months } = await readPolicy(app.db, organisationId);
       return {
@@ -90,7 +91,10 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'retention set',
-    summary: 'Set for how many months kinds of data are kept; KIND= alone keeps it for ever',
+    summary: 'Set how many months kinds of data are kept',
+    notes: 'KIND= without a number keeps the data without end.',
+    examples: ['--organisation $ORG results=72', '--organisation $ORG results=72 --automatic on'],
+    about: { automatic: 'Whether due data is deleted every day' },
     takes: '[KIND=MONTHS…]',
     options: { automatic: onOff },
     prepare({ positionals, options }) {
@@ -108,12 +112,16 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'retention preview',
-    summary: 'Count what is due to be deleted; nothing is',
+    summary: 'Count the data that is due for deletion',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: (call) => runToItsEnd(call, true),
   }),
   organisationCommand({
     name: 'retention run',
-    summary: 'Delete what is due, for good; retention preview counts it first',
+    summary: 'Delete the data that is due',
+    notes: 'The deletion cannot be undone. The command retention preview counts the data first.',
+    examples: ['--organisation $ORG --confirm', '--organisation $ORG --confirm --json'],
+    about: { confirm: 'Deletes the data' },
     options: { confirm: flag },
     prepare({ options }) {
       if (!options.confirm)
@@ -123,7 +131,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'retention runs',
-    summary: 'List previews and runs, the newest first',
+    summary: 'List previews and runs, newest first',
+    examples: ['--organisation $ORG', '--organisation $ORG --limit 5'],
+    about: { limit: 'The most rows to print' },
     options: { limit: limit(20, 1000) },
     run: async ({ app, organisationId, options }) => {
       const data = (await retentionRuns.list(app.db, organisationId, options.limit)).map((run) => ({
@@ -142,7 +152,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'retention stop',
-    summary: 'End a preview or a run where it is; what it has deleted is gone',
+    summary: 'Stop a preview or a run',
+    notes: 'Data that the run has deleted stays deleted.',
+    examples: ['--organisation $ORG RUN_ID', '--organisation $ORG RUN_ID --json'],
     takes: 'RUN_ID',
     prepare({ positionals: [runId] }) {
       if (!isUuid(runId!)) throw new Misuse('RUN_ID must be a UUID');

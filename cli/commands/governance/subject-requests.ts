@@ -10,7 +10,7 @@ import {
 } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isUuid } from '../../../src/platform/crypto/random.ts';
-import { type Command, type Options, type Values, Misuse } from '../../kit/command.ts';
+import { type Command, type Declaration, type Options, type Values, Misuse } from '../../kit/command.ts';
 import { maybeLearner, namedLearner } from '../../kit/learner-argument.ts';
 import { allOf, foundById, missing, operator, organisationCommand, orMissing } from '../../kit/open.ts';
 import { line, or, required, time, uuid, word } from '../../kit/options.ts';
@@ -26,13 +26,13 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 
 function stepCommand<O extends Options>(
   name: string,
-  summary: string,
+  texts: Pick<Declaration<O>, 'summary' | 'examples' | 'about'>,
   options: O,
   stepOf: (options: Values<O>) => RequestStep,
 ): Command {
   return organisationCommand({
     name: `case ${name}`,
-    summary,
+    ...texts,
     takes: 'CASE_ID',
     options,
     run: async ({ organisationId, act, positionals, ...call }) => {
@@ -50,7 +50,18 @@ function stepCommand<O extends Options>(
 export const commands: Command[] = [
   organisationCommand({
     name: 'case open',
-    summary: 'Open a case: a person’s request about their data, or a complaint',
+    summary: 'Record a data subject request',
+    examples: [
+      '--organisation $ORG L-1001 --kind access',
+      '--organisation $ORG --kind complaint --about "A former learner" --received 2026-11-20',
+    ],
+    about: {
+      kind: 'The kind of request',
+      learnerId: "The learner's ID, instead of a reference",
+      about: 'Who asks, if it is no learner',
+      received: 'When the request was received (default: now)',
+      text: 'A note',
+    },
     takes: '[REF|--learner-id ID]',
     options: {
       kind: required(word(kinds)),
@@ -81,7 +92,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'case list',
-    summary: 'List cases: open ones by when they are due',
+    summary: 'List data subject requests by due date',
+    examples: ['--organisation $ORG', '--organisation $ORG --state closed'],
+    about: { state: 'Open or closed requests' },
     options: { state: or(word(['open', 'closed']), 'open' as const) },
     run: async ({ app, organisationId, note, options: { state } }) => {
       const rows = await allOf((from, limit) => listRequests(app.db, organisationId, { state, from, limit }));
@@ -98,7 +111,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'case show',
-    summary: 'Show a case with what was done in it',
+    summary: 'Show a data subject request with its steps',
+    examples: ['--organisation $ORG CASE_ID', '--organisation $ORG CASE_ID --json'],
     takes: 'CASE_ID',
     run: async ({ app, organisationId, note, positionals }) => {
       const found = await foundById('case', positionals[0]!, (id) => findRequest(app.db, organisationId, id));
@@ -115,16 +129,65 @@ export const commands: Command[] = [
       };
     },
   }),
-  stepCommand('note', 'Add a note to a case', requiredNote, (note) => ({ kind: 'note', ...note })),
-  stepCommand('pause', 'Stop the clock of a case, with the reason', requiredNote, (note) => ({
-    kind: 'paused',
-    ...note,
-  })),
-  stepCommand('resume', 'Let the clock of a case go on', {}, () => ({ kind: 'resumed', text: null })),
-  stepCommand('extend', 'Take two more months for a case, with the reason', requiredNote, (note) => {
-    return { kind: 'extended', ...note };
-  }),
-  stepCommand('close', 'Close a case with its outcome', { outcome: required(word(ends)), text }, (end) => {
-    return { kind: 'closed', ...end };
-  }),
+  stepCommand(
+    'note',
+    {
+      summary: 'Add a note to a data subject request',
+      examples: [
+        '--organisation $ORG CASE_ID --text "Called back"',
+        '--organisation $ORG CASE_ID --text "Called back" --json',
+      ],
+      about: { text: 'The note' },
+    },
+    requiredNote,
+    (note) => ({ kind: 'note', ...note }),
+  ),
+  stepCommand(
+    'pause',
+    {
+      summary: 'Pause the response period of a request',
+      examples: [
+        '--organisation $ORG CASE_ID --text "Identity asked"',
+        '--organisation $ORG CASE_ID --text "Clarification asked" --json',
+      ],
+      about: { text: 'The reason' },
+    },
+    requiredNote,
+    (note) => ({ kind: 'paused', ...note }),
+  ),
+  stepCommand(
+    'resume',
+    {
+      summary: 'Resume the response period of a request',
+      examples: ['--organisation $ORG CASE_ID', '--organisation $ORG CASE_ID --json'],
+    },
+    {},
+    () => ({ kind: 'resumed', text: null }),
+  ),
+  stepCommand(
+    'extend',
+    {
+      summary: 'Extend the response period by 2 months',
+      examples: [
+        '--organisation $ORG CASE_ID --text "Many records"',
+        '--organisation $ORG CASE_ID --text "Many records" --json',
+      ],
+      about: { text: 'The reason' },
+    },
+    requiredNote,
+    (note) => ({ kind: 'extended', ...note }),
+  ),
+  stepCommand(
+    'close',
+    {
+      summary: 'Close a data subject request with its outcome',
+      examples: [
+        '--organisation $ORG CASE_ID --outcome done',
+        '--organisation $ORG CASE_ID --outcome refused --text "No such person"',
+      ],
+      about: { outcome: 'The outcome', text: 'A note for the record' },
+    },
+    { outcome: required(word(ends)), text },
+    (end) => ({ kind: 'closed', ...end }),
+  ),
 ];

@@ -193,7 +193,24 @@ async function run(call: Call<Values<typeof options>>) {
 export const commands: Command[] = [
   command({
     name: 'conform',
-    summary: 'Put a consumer through named scenarios on a service of its own, and say in sentences what it does wrong',
+    summary: 'Test a client against a difficult service',
+    notes: 'The command runs the service, starts the client for each scenario, and says what the client does wrong.',
+    examples: [
+      '--mirror results.ndjson --start "python3 sync.py"',
+      '--mirror table:results --start "node poll.js" --only restore,chaos',
+    ],
+    environment: { DATABASE_URL: 'The database of the local copy, for table:NAME' },
+    fails: 'The client has failed a scenario, or the command has failed.',
+    about: {
+      mirror: 'The local copy that the client keeps',
+      forwardTo: 'The URL of a webhook receiver to test',
+      start: 'The command that starts the client',
+      idColumn: 'The column of assessment_id',
+      updatedAtColumn: 'The column of updated_at',
+      only: 'Only these scenarios',
+      patience: 'Seconds to wait for the client after each change',
+      port: 'The port of the service',
+    },
     options,
     run,
   }),

@@ -97,7 +97,22 @@ const pairTable = ({ access_key_id, secret_access_key }: { access_key_id: string
 export const commands: Command[] = [
   organisationCommand({
     name: 'key create',
-    summary: 'Create a key pair, with groups or subjects as its bounds; its secret is shown this once',
+    summary: 'Create an access key and print its secret once',
+    notes: '--group, --subject and --network restrict the key.',
+    examples: [
+      '--organisation $ORG --label Maytas',
+      '--organisation $ORG --label Reports --subject maths --expires 2027-08-31T00:00:00Z',
+    ],
+    about: {
+      label: 'The name of the key in lists',
+      purpose: 'What the key is for',
+      contact: 'Who looks after the key',
+      expires: 'When the key ends',
+      network: 'A network that may use the key, such as 192.0.2.0/24',
+      group: 'The ID of a group that the key may read',
+      subject: 'A subject that the key may read',
+      test: 'Marks the key as a test key',
+    },
     options: described,
     run: async (call) => {
       const { app, organisationId } = call;
@@ -112,7 +127,24 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key link',
-    summary: 'Make a link by which a vendor creates this one key, once, and alone sees its secret; --email mails it',
+    summary: 'Create a link that shows a new key once',
+    notes: 'The person with the link creates the key and alone sees its secret.',
+    examples: [
+      '--organisation $ORG --label Maytas',
+      '--organisation $ORG --label Maytas --email vendor@example.org --minutes 60',
+    ],
+    about: {
+      label: 'The name of the key in lists',
+      purpose: 'What the key is for',
+      contact: 'Who looks after the key',
+      expires: 'When the key ends',
+      network: 'A network that may use the key, such as 192.0.2.0/24',
+      group: 'The ID of a group that the key may read',
+      subject: 'A subject that the key may read',
+      test: 'Marks the key as a test key',
+      minutes: 'How long the link works',
+      email: 'Sends the link to this email address',
+    },
     options: {
       ...described,
       minutes: or(count(1, limits.keyLinkMostMs / 60_000), limits.keyLinkMs / 60_000),
@@ -139,7 +171,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key links',
-    summary: 'List the latest set-up links and what became of them',
+    summary: 'List the latest links for new keys',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId }) => {
       const links = (await listLinks(app.db, organisationId, limits.keyLinksShown)).map((link) => ({
         ...pick(link, 'link_id', 'created_at', 'expires_at'),
@@ -152,7 +185,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key unlink',
-    summary: 'Take a link back; a key that was made with it stays',
+    summary: 'Revoke a link for a new key',
+    notes: 'A key that was made with the link stays.',
+    examples: ['--organisation $ORG LINK_ID', '--organisation $ORG LINK_ID --json'],
     takes: 'LINK_ID',
     run: async ({ organisationId, act, positionals }) => {
       const linkId = positionals[0]!;
@@ -164,7 +199,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key list',
-    summary: "List an organisation's keys, with their last use",
+    summary: 'List access keys with their last use',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId }) => {
       const keys = await listKeys(app.db, organisationId);
       const nowMs = app.clock.nowMs();
@@ -183,7 +219,14 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key roll',
-    summary: 'Create a key that may do the same, and end the old one after an overlap',
+    summary: 'Rotate an access key',
+    notes: 'The new key has the scope of the old key. The old key ends after an overlap.',
+    examples: ['--organisation $ORG KEY_ID', '--organisation $ORG KEY_ID --until 2027-01-31T00:00:00Z'],
+    about: {
+      until: 'When the old key ends',
+      expires: 'When the new key ends',
+      test: 'Marks the new key as a test key',
+    },
     takes: 'KEY_ID',
     options: { until: time('DATE-TIME'), expires: time('DATE-TIME'), test: flag },
     run: async ({ app, organisationId, act, positionals, options }) => {
@@ -211,7 +254,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key receipt',
-    summary: 'Write a dated PDF that says what a key may see',
+    summary: 'Write a PDF that says what a key can read',
+    examples: ['--organisation $ORG KEY_ID', '--organisation $ORG KEY_ID --out receipt.pdf'],
+    about: { out: 'The file to write (default: KEY_ID.pdf)' },
     takes: 'KEY_ID',
     options: { out: text('FILE') },
     run: async ({ app, organisation, organisationId, positionals, options }) => {
@@ -237,7 +282,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'key revoke',
-    summary: 'Revoke a key, from the next request on',
+    summary: 'Revoke an access key now',
+    examples: ['--organisation $ORG KEY_ID', '--organisation $ORG KEY_ID --json'],
     takes: 'KEY_ID',
     run: async ({ app, organisationId, act, positionals }) => {
       const keyId = positionals[0]!;

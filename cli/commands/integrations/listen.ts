@@ -216,8 +216,25 @@ async function listenAtService({ options, signal }: Listening, session: Session)
 export const commands: Command[] = [
   command({
     name: 'listen',
-    summary:
-      "Forward an organisation's events, signed, to an address on this machine, and say how each was answered; --api: of any service, by an access key",
+    summary: "Forward an organisation's events to a local URL",
+    notes: 'The events are signed. With --api, the command reads the events of any service with an access key.',
+    examples: [
+      '--forward-to http://127.0.0.1:3000/hooks --organisation $ORG',
+      '--api $API --forward-to http://127.0.0.1:3000/hooks --check',
+    ],
+    fails: 'A delivery has failed, or --check has found a fault.',
+    about: {
+      forwardTo: 'The URL that receives the events',
+      api: 'The base URL of the API',
+      accessKeyId: 'The ID of the access key (default: ACCESS_KEY_ID)',
+      groups: 'Only events of these groups',
+      organisation: "The organisation's ID, without --api",
+      events: 'Only events of these types',
+      trigger: 'Sends a sample of these events first',
+      check: 'Sends deliveries that a receiver must refuse, and checks that it does',
+      secret: 'The signing secret (default: a new one, which is printed)',
+      count: 'Ends after this number of events',
+    },
     options: declared,
     run: async (call) => {
       const { api, organisation, groups, accessKeyId } = call.options;

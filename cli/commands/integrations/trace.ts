@@ -5,7 +5,8 @@ import { organisationCommand } from '../../kit/open.ts';
 export const commands: Command[] = [
   organisationCommand({
     name: 'trace',
-    summary: 'Where is this result? Who fetched it or was told of it, and why others were not',
+    summary: 'Show who received a result, and who did not',
+    examples: ['--organisation $ORG ASSESSMENT_ID', '--organisation $ORG ASSESSMENT_ID --json'],
     takes: 'ASSESSMENT_ID',
     run: async ({ app, organisationId, positionals }) => {
       const traced = await traceResult(app, organisationId, positionals[0]!);

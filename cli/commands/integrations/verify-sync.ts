@@ -1,3 +1,4 @@
+import { keyEnvironment } from '../../kit/help.ts';
 import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../../../client/src/index.ts';
 import { ApiError, Client, compare } from '../../../client/src/index.ts';
 import { orderedFilters } from '../../../client/src/sync/filters.ts';
@@ -251,7 +252,27 @@ async function run(call: Verifying) {
 export const commands: Command[] = [
   command({
     name: 'verify-sync',
-    summary: "Compare a consumer's mirror with any service by an access key, say what differs and why, and repair it",
+    summary: 'Compare a local copy with the service, and repair it',
+    notes: 'The local copy is NDJSON or a table of PostgreSQL at DATABASE_URL.',
+    examples: [
+      '--api $API --mirror results.ndjson',
+      '--api $API --mirror table:results --filters subject=digital --repair --record-column body',
+    ],
+    environment: { ...keyEnvironment, DATABASE_URL: 'The database of the local copy' },
+    fails: 'The local copy differs from the service, or the command has failed.',
+    about: {
+      api: 'The base URL of the API',
+      accessKeyId: 'The ID of the access key (default: ACCESS_KEY_ID)',
+      mirror: 'The local copy',
+      filters: 'The filters of the full sync, as in its URL',
+      since: 'The stored checkpoint of the local copy',
+      idColumn: 'The column of assessment_id',
+      updatedAtColumn: 'The column of updated_at',
+      recordColumn: 'The column of the full result',
+      content: 'Also compares the content of every result',
+      repair: 'Repairs the local copy',
+      force: 'Repairs even if more than half of the local copy would be removed',
+    },
     options,
     run,
   }),

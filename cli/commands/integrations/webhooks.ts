@@ -18,7 +18,8 @@ import {
 } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
 import { sendTest } from '../../../src/integrations/webhooks/attempt.ts';
 import type { EndpointRow } from '../../../src/integrations/webhooks/endpoints/endpoints.ts';
-import { type Call, type Command, type Options, type Output, type Values, Failure, Misuse } from '../../kit/command.ts';
+import type { Call, Command, Declaration, Options, Output, Values } from '../../kit/command.ts';
+import { Failure, Misuse } from '../../kit/command.ts';
 import { type Inside, foundById, missing, organisationCommand } from '../../kit/open.ts';
 import { count, or, parsed, required, text, word } from '../../kit/options.ts';
 import { listOf, table, tableOf } from '../../kit/table.ts';
@@ -44,14 +45,12 @@ const endpointOf = ({ app, organisationId }: Inside, endpointId: string): Promis
   });
 
 function endpointCommand<O extends Options>(
-  name: string,
-  summary: string,
+  texts: Omit<Declaration<O>, 'takes' | 'options' | 'run'>,
   options: O,
   run: (call: Call<Values<O>> & Inside, endpoint: EndpointRow, id: string) => Promise<Output>,
 ): Command {
   return organisationCommand({
-    name: `webhooks ${name}`,
-    summary,
+    ...texts,
     takes: 'ENDPOINT_ID',
     options,
     async run(call) {
@@ -78,7 +77,8 @@ const instant = required(
 export const commands: Command[] = [
   organisationCommand({
     name: 'webhooks list',
-    summary: "List an organisation's webhook endpoints, how they fare and what waits for them",
+    summary: 'List webhook endpoints with their state',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId }) => {
       const undelivered = await countUndelivered(app.db, organisationId);
       const data = (await listEndpoints(app.db, organisationId)).map((row) => {
@@ -96,8 +96,12 @@ export const commands: Command[] = [
     },
   }),
   endpointCommand(
-    'test',
-    'Send an endpoint a signed test event, once, and say how it answered',
+    {
+      name: 'webhooks test',
+      summary: 'Send an endpoint a signed test event',
+      examples: ['--organisation $ORG ENDPOINT_ID', '--organisation $ORG ENDPOINT_ID --json'],
+      fails: 'The endpoint has refused the event, or the command has failed.',
+    },
     {},
     async ({ app, note, signal }, endpoint, id) => {
       await note(id);
@@ -114,8 +118,12 @@ export const commands: Command[] = [
     },
   ),
   endpointCommand(
-    'pause',
-    "Hold an endpoint's deliveries back; they wait",
+    {
+      name: 'webhooks pause',
+      summary: 'Pause the deliveries of an endpoint',
+      notes: 'Deliveries wait until the command webhooks resume.',
+      examples: ['--organisation $ORG ENDPOINT_ID', '--organisation $ORG ENDPOINT_ID --json'],
+    },
     {},
     async ({ app, organisationId, act }, _, id) => {
       const row = await act(id, async (work) => {
@@ -130,8 +138,11 @@ export const commands: Command[] = [
     },
   ),
   endpointCommand(
-    'resume',
-    "Let a paused or disabled endpoint's waiting deliveries go",
+    {
+      name: 'webhooks resume',
+      summary: 'Resume a paused or disabled endpoint',
+      examples: ['--organisation $ORG ENDPOINT_ID', '--organisation $ORG ENDPOINT_ID --json'],
+    },
     {},
     async ({ app, organisationId, act }, _, id) => {
       const row = (await act(id, (work) => resumeEndpoint(work, organisationId, id)))!;
@@ -142,8 +153,12 @@ export const commands: Command[] = [
     },
   ),
   endpointCommand(
-    'rotate-secret',
-    'Make a new signing secret, shown this once; each one before signs too until its 24 hours are over',
+    {
+      name: 'webhooks rotate-secret',
+      summary: 'Rotate the signing secret and print the new one',
+      notes: 'Each earlier secret also signs for 24 hours.',
+      examples: ['--organisation $ORG ENDPOINT_ID', '--organisation $ORG ENDPOINT_ID --json'],
+    },
     {},
     async ({ app, organisationId, act }, _, id) => {
       const { row, secret } = (await act(id, (work) => rotateSecret(work, organisationId, id)))!;
@@ -158,7 +173,13 @@ export const commands: Command[] = [
   ),
   organisationCommand({
     name: 'webhooks deliveries',
-    summary: 'List deliveries, newest first, with every attempt',
+    summary: 'List deliveries with every attempt, newest first',
+    examples: ['--organisation $ORG --status dead', '--organisation $ORG --endpoint ENDPOINT_ID --limit 20'],
+    about: {
+      endpoint: 'Only deliveries to this endpoint',
+      status: 'Only deliveries in this state',
+      limit: 'The most rows to print',
+    },
     options: { endpoint: text('ID'), status: or(word(deliveryStatuses), null), limit: count(1, maxListed) },
     run: async (call) => {
       const { endpoint, status, limit = call.json ? maxListed : 50 } = call.options;
@@ -177,7 +198,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'webhooks redeliver',
-    summary: 'Send one delivery again, whatever became of it; it keeps its id',
+    summary: 'Send one delivery again',
+    notes: 'The delivery keeps its ID.',
+    examples: ['--organisation $ORG DELIVERY_ID', '--organisation $ORG DELIVERY_ID --json'],
     takes: 'DELIVERY_ID',
     run: async ({ organisationId, act, positionals }) => {
       const id = positionals[0]!.toLowerCase();
@@ -190,8 +213,15 @@ export const commands: Command[] = [
     },
   }),
   endpointCommand(
-    'replay',
-    'Send an endpoint again every event from one time to another, the second excluded',
+    {
+      name: 'webhooks replay',
+      summary: 'Send events of a period to an endpoint again',
+      examples: [
+        '--organisation $ORG ENDPOINT_ID --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z',
+        '--organisation $ORG ENDPOINT_ID --from 2026-11-01T00:00:00Z --to 2026-11-02T00:00:00Z --json',
+      ],
+      about: { from: 'The start of the period', to: 'The end of the period, which is not included' },
+    },
     { from: instant, to: instant },
     async ({ app, organisationId, act, options: { from, to }, ...call }, _, id) => {
       if (from >= to) throw new Misuse('--from must be before --to');

@@ -118,10 +118,15 @@ function outcomeOf(json: object, sentence: string, preview: PastedPreview | null
 const pastedOf = async (file: string) => readPastedRefs(await readTextFile(file));
 
 /** A command that adds or removes the learners whose references are in a file. */
-function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: string; summary: string; takes: string }) {
+function changeMembers(
+  kind: Kind,
+  how: 'join' | 'leave',
+  declared: { name: string; summary: string; takes: string; examples: readonly [string, string] },
+) {
   return organisationCommand({
     ...declared,
     options: { dryRun: flag },
+    about: { dryRun: 'Says what would change, and changes nothing' },
     prepare: (call) => pastedOf(call.positionals[1]!),
     run: async ({ prepared: pasted, ...call }) => {
       const { app, organisationId } = call;
@@ -147,9 +152,11 @@ function changeMembers(kind: Kind, how: 'join' | 'leave', declared: { name: stri
 function showMembers(kind: Kind, takes: string): Command {
   return organisationCommand({
     name: `${kind} members`,
-    summary: `Show who is in a ${kind}, or who joined and left`,
+    summary: `Show the members of a ${kind}, or their changes`,
     takes,
+    examples: [`--organisation $ORG ${takes}`, `--organisation $ORG ${takes} --history --limit 50`],
     options: { history: flag, limit: limit(1000, 100_000) },
+    about: { history: 'Shows who joined and who left', limit: 'The most rows to print' },
     run: async ({ app, organisationId, note, positionals, options: { history, limit: max } }) => {
       const group = await groupOf(app, organisationId, positionals[0]!, kind);
       await note(group.group_id);
@@ -179,8 +186,17 @@ function showMembers(kind: Kind, takes: string): Command {
 function move(kind: Kind, id: string): Command {
   return organisationCommand({
     name: `${kind} move`,
-    summary: `Move learners from one ${kind} to another in one step`,
+    summary: `Move learners from one ${kind} to another`,
     takes: 'FILE|-|--all',
+    examples: [
+      `--organisation $ORG --all --from ${id} --to ${id}`,
+      `--organisation $ORG refs.csv --from ${id} --to ${id}`,
+    ],
+    about: {
+      from: `The ${kind} that the learners leave`,
+      to: `The ${kind} that the learners join`,
+      all: `Moves all members, instead of the references in FILE`,
+    },
     options: { from: required(text(id)), to: required(text(id)), all: flag },
     async prepare({ positionals: [file], options: { from, to, all } }) {
       if ((file === undefined) !== all) throw new Misuse('give a FILE of references, or --all');
@@ -214,36 +230,48 @@ const name = line('N', limits.groupNameChars);
 export function memberCommands(kind: Kind, noun: string): Command[] {
   const id = `${noun}_ID`;
   const withFile = `${id} FILE|-`;
+  const twice = (takes: string) => [`--organisation $ORG ${takes}`, `--organisation $ORG ${takes} --json`] as const;
   return [
     organisationCommand({
       name: `${kind} rename`,
-      summary: `Rename a ${kind}; whatever shows it is sent again`,
+      summary: `Rename a ${kind}`,
+      notes: 'Clients get the changed results again.',
       takes: id,
+      examples: [
+        `--organisation $ORG ${id} --name "Spring 2027"`,
+        `--organisation $ORG ${id} --name "Spring 2027" --json`,
+      ],
+      about: { name: 'The new name' },
       options: { name: required(name) },
       run: changing(kind, (options: { name: string }) => ({ name: options.name })),
     }),
     organisationCommand({
       name: `${kind} archive`,
-      summary: `Archive a ${kind}: no result shows it any more, its members stay`,
+      summary: `Archive a ${kind}`,
+      notes: `Results no longer show the ${kind}. Its members stay.`,
       takes: id,
+      examples: twice(id),
       run: changing(kind, () => ({ active: false })),
     }),
     organisationCommand({
       name: `${kind} bring-back`,
-      summary: `Bring an archived ${kind} back`,
+      summary: `Make an archived ${kind} active again`,
       takes: id,
+      examples: twice(id),
       run: changing(kind, () => ({ active: true })),
     }),
     showMembers(kind, id),
     changeMembers(kind, 'join', {
       name: `${kind} add`,
-      summary: `Add the learners whose references stand in a file to a ${kind}`,
+      summary: `Add the learners of a file to a ${kind}`,
       takes: withFile,
+      examples: [`--organisation $ORG ${id} refs.csv`, `--organisation $ORG ${id} - --dry-run < refs.csv`],
     }),
     changeMembers(kind, 'leave', {
       name: `${kind} remove`,
-      summary: `Take the learners whose references stand in a file out of a ${kind}`,
+      summary: `Remove the learners of a file from a ${kind}`,
       takes: withFile,
+      examples: [`--organisation $ORG ${id} refs.csv`, `--organisation $ORG ${id} - --dry-run < refs.csv`],
     }),
     move(kind, id),
   ];
@@ -253,13 +281,21 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'group list',
     summary: 'List the groups',
+    examples: ['--organisation $ORG', '--organisation $ORG --type programme --active yes'],
+    about: { type: 'Only groups of this type', active: 'Only active groups, or only archived groups' },
     options: { type: or(word(groupTypes, 'T'), null), active },
     run: async ({ app, organisationId, options }) =>
       listed(await listGroups(app, organisationId, options.type, options.active)),
   }),
   organisationCommand({
     name: 'group create',
-    summary: 'Create a group; one that is there is left as it is',
+    summary: 'Create a group',
+    notes: 'A group that exists already stays as it is.',
+    examples: [
+      '--organisation $ORG --type programme --ref P-1 --name Plumbing',
+      '--organisation $ORG --type cohort --ref C-26 --name "Autumn 2026" --json',
+    ],
+    about: { type: 'The type of the group', ref: "The group's reference in your system", name: "The group's name" },
     options: {
       type: required(word(clientGroupTypes, 'T')),
       ref: required(line('R', limits.groupRefChars)),

@@ -70,6 +70,14 @@ export const commands: Command[] = [
   command({
     name: 'organisation create',
     summary: 'Create an organisation',
+    examples: ['--name "Riverside College"', '--name "Riverside College" --plan education --ukprn 10012345'],
+    about: {
+      name: 'The name of the organisation',
+      plan: 'The plan',
+      credits: 'Credits at the start',
+      groupAutocreate: 'Whether provisioning may create groups',
+      ukprn: 'UK Provider Reference Number, 8 digits',
+    },
     options: {
       name: option.required(name),
       plan: option.or(plan, 'standard' as const),
@@ -91,6 +99,7 @@ export const commands: Command[] = [
   command({
     name: 'organisation list',
     summary: 'List the organisations',
+    examples: ['', '--json'],
     run: () =>
       withApp(async (app) => {
         const data = (await listOrganisations(app.db)).map(payload);
@@ -101,12 +110,27 @@ export const commands: Command[] = [
     name: 'organisation show',
     takes: 'ID',
     summary: 'Show an organisation',
+    examples: ['$ORG', '$ORG --json'],
     run: async ({ organisation }) => outputOf(organisation),
   }),
   organisationCommand({
     name: 'organisation update',
     takes: 'ID',
     summary: "Change an organisation's settings",
+    notes: 'An empty value removes what is stored.',
+    examples: ['$ORG --plan unlimited', '$ORG --time-zone Europe/London --retake-gap 14'],
+    about: {
+      name: 'The name of the organisation',
+      plan: 'The plan',
+      groupAutocreate: 'Whether provisioning may create groups',
+      defaultSubjects: 'Subjects of an invitation that names none, with commas',
+      ukprn: 'UK Provider Reference Number, 8 digits',
+      contact: 'The contact that learners see',
+      timeZone: 'The time zone of dates, such as Europe/London',
+      noticesEmail: 'The email address for notices',
+      retakeGap: 'Days between two assessments of a subject',
+      fundingRules: "URL of the organisation's funding rules",
+    },
     options: {
       name,
       plan,
@@ -145,7 +169,13 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'organisation credits',
     takes: 'ID',
-    summary: 'Show the ledger of credits; add some, or take them back with a negative number',
+    summary: 'Show or change the credits of an organisation',
+    examples: ['$ORG', '$ORG --add 200 --reason "Order 4711"'],
+    about: {
+      add: 'Credits to add. A negative number takes credits back',
+      reason: 'The reason, for the ledger. Required with --add',
+      limit: 'The most rows to print',
+    },
     options: {
       add: option.parsed('N', 'a whole number', (input) => (/^-?\d{1,9}$/.test(input) ? Number(input) : undefined)),
       reason: option.maybeReason,

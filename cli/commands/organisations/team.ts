@@ -21,13 +21,21 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'team list',
     summary: 'List the teams',
+    examples: ['--organisation $ORG', '--organisation $ORG --active yes'],
+    about: { active: 'Only active teams, or only archived teams' },
     options: { active },
     run: async ({ app, organisationId, options }) =>
       listed(await listGroups(app, organisationId, teamType, options.active)),
   }),
   organisationCommand({
     name: 'team create',
-    summary: 'Make a team, and the group that shows it to platforms',
+    summary: 'Create a team',
+    notes: 'Platforms see the team as a group.',
+    examples: [
+      '--organisation $ORG --ref T-1 --name "Maths evening"',
+      '--organisation $ORG --ref T-2 --name "English day" --json',
+    ],
+    about: { ref: "The team's reference", name: "The team's name" },
     options: { ref: required(line('R', limits.groupRefChars)), name: required(line('N', limits.groupNameChars)) },
     run: async ({ organisationId, act: acts, options }) => {
       const made = await acts({ of: 'group_id' }, async (work) => {
@@ -40,7 +48,10 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'team staff',
-    summary: 'Show who works with a team; tutors among them see its learners',
+    summary: 'Show or change the staff of a team',
+    notes: 'Tutors in the staff see the learners of the team.',
+    examples: ['--organisation $ORG TEAM_ID', '--organisation $ORG TEAM_ID --add sam@example.org'],
+    about: { add: 'The person to add', remove: 'The person to remove' },
     takes: 'TEAM_ID',
     options: { add: text('USER_ID|EMAIL'), remove: text('USER_ID|EMAIL') },
     run: async ({ app, organisationId, positionals, options }) => {

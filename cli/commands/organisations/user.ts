@@ -27,7 +27,17 @@ const role = required(word(roles, 'R'));
 export const commands: Command[] = [
   organisationCommand({
     name: 'user invite',
-    summary: `Print a link to the organisation's console, and mail it with --mail; the role is one of ${roles.join(', ')}`,
+    summary: 'Invite a person to the console',
+    notes: 'The command prints a link. Roles: owner, admin, developer, tutor, auditor.',
+    examples: [
+      '--organisation $ORG --email sam@example.org --role tutor',
+      '--organisation $ORG --email kim@example.org --role admin --mail',
+    ],
+    about: {
+      email: "The person's email address",
+      role: 'The role in the console',
+      mail: 'Also sends the link by email',
+    },
     options: { email: required(email('E')), role, mail: flag },
     run: async ({ app, organisation, organisationId, act, options: { mail, ...options } }) => {
       if (mail) needsMailServer(app);
@@ -53,7 +63,8 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'user list',
-    summary: "List the people who use an organisation's console",
+    summary: 'List the people of the console',
+    examples: ['--organisation $ORG', '--organisation $ORG --json'],
     run: async ({ app, organisationId }) => {
       const members = await listMembers(app.db, organisationId);
       return {
@@ -75,7 +86,10 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'user role',
-    summary: `Give a person another role; their sessions end at once; the role is one of ${roles.join(', ')}`,
+    summary: 'Change the role of a person',
+    notes: 'The sessions of the person end. Roles: owner, admin, developer, tutor, auditor.',
+    examples: ['--organisation $ORG USER_ID --role tutor', '--organisation $ORG USER_ID --role admin --json'],
+    about: { role: 'The new role' },
     takes: 'USER_ID',
     options: { role },
     run: async (call) => {
@@ -86,7 +100,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'user remove',
-    summary: 'Remove a person from an organisation; their sessions end at once',
+    summary: 'Remove a person from the console',
+    notes: 'The sessions of the person end.',
+    examples: ['--organisation $ORG USER_ID', '--organisation $ORG USER_ID --json'],
     takes: 'USER_ID',
     run: async (call) => {
       const id = await change(call, null);

@@ -80,14 +80,24 @@ function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspectio
 export const commands: Command[] = [
   command({
     name: 'evidence verify',
-    summary: 'Check an evidence file against the database, or offline against a hash',
+    summary: 'Verify an evidence pack',
+    notes: 'With --sha256, the command needs no database.',
+    examples: ['evidence.pdf', 'evidence.pdf --sha256 HASH'],
+    fails: 'The file is not the evidence pack, or the command has failed.',
+    about: { sha256: 'The expected SHA-256 hash' },
     takes: 'FILE',
     options: { sha256: parsed('HASH', hashExpected, readHash) },
     run: verify,
   }),
   organisationCommand({
     name: 'evidence export',
-    summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
+    summary: 'Write evidence packs with a manifest',
+    notes: 'Run the command again to continue.',
+    examples: [
+      '--organisation $ORG --out packs --since 2026-09-01',
+      '--organisation $ORG --out packs --since 2026-09-01T00:00:00Z --json',
+    ],
+    about: { out: 'The folder to write', since: 'Only results that were assessed since this time' },
     options: { out: required(text('DIR')), since: required(position('T')) },
     run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
       // Evidence packs contain personal data, so the audit log records that they leave the service.
@@ -111,7 +121,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'evidence edition',
-    summary: 'Write any stored edition by its hash',
+    summary: 'Write a stored edition of an evidence pack',
+    examples: ['--organisation $ORG SHA256 --out edition.pdf', '--organisation $ORG SHA256 --out edition.pdf --json'],
+    about: { out: 'The file to write' },
     takes: 'SHA256',
     options: { out: required(text('FILE')) },
     prepare({ positionals }) {

@@ -64,7 +64,19 @@ const states = [...invitationStates, 'none'] as const;
 export const listCommands: Command[] = [
   organisationCommand({
     name: 'learner list',
-    summary: 'Find learners by parts of a name or by reference, or by what is known of them',
+    summary: 'Find learners by name, reference or state',
+    examples: ['--organisation $ORG --find riv', '--organisation $ORG --subject maths --state none --limit 50'],
+    about: {
+      find: 'The beginning of a name, or a reference',
+      group: 'Only learners of this group',
+      team: 'Only learners of this team',
+      subject: 'The subject that --placement and --state are about',
+      placement: 'Only learners at this level',
+      state: 'Only learners in this state',
+      sort: 'The order: a column, with - in front for descending',
+      after: 'The last learner of the page before',
+      limit: 'The most rows to print',
+    },
     options: {
       find: or(
         checked('TEXT', 'a part of a name or a reference, and never a National Insurance number', (input) =>
@@ -110,7 +122,8 @@ export const listCommands: Command[] = [
   }),
   learnerCommand({
     name: 'learner show',
-    summary: 'Show a learner: results, invitations, groups, and what was changed',
+    summary: 'Show a learner with results, invitations and groups',
+    examples: ['--organisation $ORG L-1001', '--organisation $ORG --learner-id LEARNER_ID --json'],
     run: async ({ app, organisationId, note, who }) => {
       const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
       const shown = await recordOf(app, organisationId, learnerId);
@@ -131,7 +144,9 @@ export const listCommands: Command[] = [
   }),
   learnerCommand({
     name: 'learner lookups',
-    summary: 'List who looked at a learner in the console',
+    summary: 'Show who opened a learner in the console',
+    examples: ['--organisation $ORG L-1001', '--organisation $ORG L-1001 --limit 20'],
+    about: { before: 'Only visits before this time', limit: 'The most rows to print' },
     options: { before: or(time(), null), limit: limit(100, 1000) },
     run: async ({ app, organisationId, note, who, options: { before, limit: max } }) => {
       const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
@@ -147,7 +162,13 @@ export const listCommands: Command[] = [
   }),
   organisationCommand({
     name: 'learner matching',
-    summary: 'List learners without a reference, with the same name, or with references written differently',
+    summary: 'List learners without a reference, or possible duplicates',
+    examples: ['--organisation $ORG', '--organisation $ORG --kind name'],
+    about: {
+      kind: 'Learners without a reference, with one name, or with references written differently',
+      after: 'Where the page before has ended',
+      limit: 'The most rows to print',
+    },
     options: {
       kind: or(word(['without', 'name', 'reference']), 'without' as const),
       after: or(text('A'), null),
@@ -190,7 +211,8 @@ export const listCommands: Command[] = [
   }),
   organisationCommand({
     name: 'learner distinct',
-    summary: 'Remember that two learners are not the same person',
+    summary: 'Record that two learners are different people',
+    examples: ['--organisation $ORG LEARNER_ID LEARNER_ID', '--organisation $ORG LEARNER_ID LEARNER_ID --json'],
     takes: 'LEARNER_ID LEARNER_ID',
     prepare({ positionals }) {
       const [one, other] = positionals.map((id) => id.toLowerCase()) as [string, string];

@@ -71,7 +71,16 @@ export const commands: Command[] = [
   ...inviteCommands,
   learnerCommand({
     name: 'learner rename',
-    summary: "Correct a learner's name, without an invitation",
+    summary: "Correct a learner's name",
+    examples: [
+      '--organisation $ORG L-1001 --name "Ana Silva"',
+      '--organisation $ORG --learner-id LEARNER_ID --name "Ana Silva" --reason "Marriage"',
+    ],
+    about: {
+      name: 'The new name',
+      reason: 'The reason, for the audit log',
+      acceptNames: 'Accepts a name that looks damaged',
+    },
     options: { name: required(line('N', limits.fullNameChars)), reason: maybeReason, acceptNames: flag },
     run: async (call) => {
       const { name, acceptNames } = call.options;
@@ -86,7 +95,13 @@ export const commands: Command[] = [
   }),
   learnerCommand({
     name: 'learner email',
-    summary: "Change a learner's e-mail address, or take it away",
+    summary: "Change or remove a learner's email address",
+    examples: ['--organisation $ORG L-1001 --to ana@example.org', '--organisation $ORG L-1001 --remove'],
+    about: {
+      to: 'The new email address',
+      remove: 'Removes the email address',
+      reason: 'The reason, for the audit log',
+    },
     options: { to: email('ADDRESS'), remove: flag, reason: maybeReason },
     run: async (call) => {
       const { to: address, remove } = call.options;
@@ -103,7 +118,13 @@ export const commands: Command[] = [
   }),
   learnerCommand({
     name: 'learner reference',
-    summary: 'Give a learner a reference, or another one. The earlier reference still finds the learner',
+    summary: 'Set or change the reference of a learner',
+    notes: 'The previous reference still finds the learner.',
+    examples: [
+      '--organisation $ORG --learner-id LEARNER_ID --to L-1001',
+      '--organisation $ORG L-1001 --to L-2001 --reason "New system"',
+    ],
+    about: { to: 'The new reference', reason: 'The reason, for the audit log' },
     options: { to: required(checked('NEW', learnerRefExpected, isOpaqueRef)), reason: maybeReason },
     run: async (call) => {
       const { to: ref } = call.options;
@@ -118,7 +139,18 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'learner merge',
-    summary: 'Merge two learners who are one person; without --confirm, say what would move',
+    summary: 'Merge two learners who are one person',
+    notes: 'A merge cannot be undone. Without --confirm, the command says what would move.',
+    examples: [
+      '--organisation $ORG --from L-1001 --into L-2001',
+      '--organisation $ORG --from L-1001 --into L-2001 --confirm',
+    ],
+    about: {
+      from: 'The learner that ends',
+      into: 'The learner that stays',
+      confirm: 'Merges the learners',
+      reason: 'The reason, for the audit log',
+    },
     options: { from: refOrId, into: refOrId, confirm: flag, reason: maybeReason },
     run: async ({ app, organisationId, act, options: { from, into, confirm, reason = null } }) => {
       const pair = {
@@ -141,7 +173,10 @@ export const commands: Command[] = [
   }),
   learnerCommand({
     name: 'learner erase',
-    summary: 'Erase a learner with all that is held of them; without --confirm, say what would go',
+    summary: 'Erase a learner',
+    notes: 'An erasure cannot be undone. Without --confirm, the command says what would be erased.',
+    examples: ['--organisation $ORG L-1001', '--organisation $ORG L-1001 --confirm'],
+    about: { confirm: 'Erases the learner' },
     options: { confirm: flag },
     run: async ({ app, organisationId, act, who, options: { confirm } }) => {
       const { learner_id } = await namedLearner(app, organisationId, who);
@@ -167,7 +202,13 @@ export const commands: Command[] = [
   }),
   learnerCommand({
     name: 'learner export',
-    summary: 'Write everything that is held of a learner into one ZIP file, for that person',
+    summary: "Export a learner's data into a ZIP file",
+    notes: 'The file is for the answer to an access request.',
+    examples: [
+      '--organisation $ORG L-1001 --out L-1001.zip',
+      '--organisation $ORG --learner-id LEARNER_ID --out learner.zip',
+    ],
+    about: { out: 'The file to write' },
     options: { out: required(text('FILE')) },
     run: async ({ app, organisation, organisationId, note, who, options: { out } }) => {
       const { learner_id } = await namedLearner(app, organisationId, who);

@@ -171,7 +171,20 @@ const damagedWords = (lines: readonly number[]): string[] =>
 
 export const importResults: Command = organisationCommand({
   name: 'results import',
-  summary: 'Import results; run it again to continue or to amend',
+  summary: 'Import results from NDJSON or CSV',
+  notes: 'Run the command again to continue after a stop, or to amend imported results.',
+  examples: [
+    '--organisation $ORG results.ndjson --dry-run',
+    '--organisation $ORG results.csv --dates uk --rejected rejected.csv',
+  ],
+  fails: 'The import has failed, or it has refused lines.',
+  about: {
+    events: 'Sends webhook events for imported results',
+    format: 'The format (default: from the name of the file)',
+    dates: 'How dates are written: uk reads 31/01/2026',
+    dryRun: 'Checks the file, and changes nothing',
+    rejected: 'The file for refused lines',
+  },
   takes: 'FILE|-',
   options,
   prepare: readInput,

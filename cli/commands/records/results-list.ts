@@ -11,7 +11,7 @@ import { startOfDay } from '../../../src/organisations/zone.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import { type Sheet, type SheetFormat, sheetFormats } from '../../../src/platform/formats/sheet.ts';
 import type { Organisation } from '../../../src/organisations/organisations.ts';
-import { type Call, type Command, type Output, Misuse } from '../../kit/command.ts';
+import { type Call, type Command, type Option, type Output, Misuse } from '../../kit/command.ts';
 import { writeWhole } from '../../kit/in-place.ts';
 import { note, organisationCommand } from '../../kit/open.ts';
 import { sortKey, text, word } from '../../kit/options.ts';
@@ -106,7 +106,10 @@ const filterValues: Record<(typeof filterNames)[number], string> = {
   changed: 'DAY',
   latest: 'yes',
 };
-const filters = Object.fromEntries(filterNames.map((name) => [name, text(filterValues[name])]));
+const filters = Object.fromEntries(filterNames.map((name) => [name, text(filterValues[name])])) as Record<
+  (typeof filterNames)[number],
+  Option<string | undefined>
+>;
 
 function startOf(day: string | undefined, zone: string): number | null {
   if (day === undefined) return null;
@@ -117,7 +120,31 @@ function startOf(day: string | undefined, zone: string): number | null {
 
 export const listResults: Command = organisationCommand({
   name: 'results list',
-  summary: 'List results as the console does, as a file or line by line; --list takes a list for funding',
+  summary: 'List results, or write them into a file',
+  notes: 'The filters are those of the console. --list writes a list for funding.',
+  examples: [
+    '--organisation $ORG --subject maths --latest yes',
+    '--organisation $ORG --list english-maths-below-level-2 --format xlsx --out list.xlsx',
+  ],
+  about: {
+    team: 'Only learners of this team',
+    type: 'Only groups of this type',
+    group: 'Only learners of this group',
+    subject: 'Only this subject',
+    level: 'Only this level',
+    below: 'Only results below level 1, or only others',
+    from: 'Assessed on or after this day',
+    to: 'Assessed on or before this day',
+    flag: 'Only results with this flag',
+    source: 'Only sittings, or only imported results',
+    changed: 'Changed on or after this day',
+    latest: 'Only the latest result of each learner and subject',
+    list: 'A list for funding',
+    start: 'The start of the period of the list',
+    sort: 'The order: a column, with - in front for descending',
+    format: 'The format of the output',
+    out: 'The file to write (default: standard output)',
+  },
   options: { ...filters, list: word(listNames), start: text('DAY'), sort: sortKey(resultSorts), ...target },
   prepare(call) {
     const query = queryOf(call, filterNames);

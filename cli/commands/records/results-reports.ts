@@ -18,7 +18,10 @@ const subject = word(subjects, 'S');
 export const reportCommands: Command[] = [
   organisationCommand({
     name: 'results spread',
-    summary: 'Count results at each level, group by group; of one group its domains, too',
+    summary: 'Count results at each level by group',
+    notes: 'For one group, the command also counts domains.',
+    examples: ['--organisation $ORG --type programme', '--organisation $ORG --group GROUP_ID --subject english'],
+    about: { type: 'Groups of this type', group: 'One group', subject: 'Only this subject' },
     options: { type: or(text('T'), null), group: or(uuid(), null), subject },
     prepare({ options: { type, group } }) {
       if ((group === null) === (type === null)) throw new Misuse('name either --type or --group');
@@ -72,7 +75,18 @@ export const reportCommands: Command[] = [
   }),
   organisationCommand({
     name: 'results progress',
-    summary: "Set each learner's first result against the latest, for a group",
+    summary: "Compare each learner's first and latest result",
+    examples: [
+      '--organisation $ORG --group GROUP_ID',
+      '--organisation $ORG --team TEAM_ID --format csv --out progress.csv',
+    ],
+    about: {
+      team: 'The team to compare',
+      group: 'The group to compare',
+      subject: 'Only this subject',
+      format: 'The format of the output',
+      out: 'The file to write (default: standard output)',
+    },
     options: { team: text('ID'), group: text('ID'), subject, ...target },
     prepare: (call) => ({ ...readTarget(call), query: queryOf(call, ['team', 'group']) }),
     run: async (call) => {

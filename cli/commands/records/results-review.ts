@@ -94,7 +94,14 @@ const takes = 'ASSESSMENT_ID';
 export const commands: Command[] = [
   organisationCommand({
     name: 'results review',
-    summary: 'List the results that somebody has to look at, or show what was asked and decided of one',
+    summary: 'List results for human review, or show one',
+    examples: ['--organisation $ORG', '--organisation $ORG ASSESSMENT_ID'],
+    about: {
+      why: 'Only results with this reason for review',
+      subject: 'Only this subject',
+      asked: 'Only results whose learner asked for a review',
+      limit: 'The most rows to print',
+    },
     takes: `[${takes}]`,
     options: {
       why: or(word(Object.keys(ranks) as Why[], 'W'), null),
@@ -110,7 +117,9 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'results confirm',
-    summary: 'Say that somebody has looked at a result, and that it stands',
+    summary: 'Confirm a result after human review',
+    examples: ['--organisation $ORG ASSESSMENT_ID', '--organisation $ORG ASSESSMENT_ID --note "Work seen"'],
+    about: { note: 'A note about the review', answer: 'The answer that the learner reads' },
     takes,
     options: { note: or(line('N', limits.reasonChars), null), answer },
     prepare: assessmentId,
@@ -122,7 +131,16 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'results place',
-    summary: 'Withdraw a result, and record it again at another level',
+    summary: 'Withdraw a result and record it at another level',
+    examples: [
+      '--organisation $ORG ASSESSMENT_ID --level level-1 --reason "Portfolio seen"',
+      '--organisation $ORG ASSESSMENT_ID --level entry-3 --reason "Portfolio seen" --answer "We have changed your level."',
+    ],
+    about: {
+      level: 'The new level',
+      reason: 'The reason, for the audit log',
+      answer: 'The answer that the learner reads',
+    },
     takes,
     options: { level: required(text('L')), reason, answer },
     prepare: assessmentId,
@@ -154,7 +172,13 @@ export const commands: Command[] = [
   }),
   organisationCommand({
     name: 'results withdraw',
-    summary: 'Withdraw a result for good',
+    summary: 'Withdraw a result',
+    notes: 'A withdrawal cannot be undone. Clients get a tombstone.',
+    examples: [
+      '--organisation $ORG ASSESSMENT_ID --reason "Wrong learner"',
+      '--organisation $ORG ASSESSMENT_ID --reason "Wrong learner" --answer "Please take it again."',
+    ],
+    about: { reason: 'The reason, for the audit log', answer: 'The answer that the learner reads' },
     takes,
     options: { reason, answer },
     prepare: assessmentId,

@@ -20,7 +20,9 @@ function entryText(entry: HistoryEntry): string {
 export const commands: Command[] = [
   organisationCommand({
     name: 'results history',
-    summary: 'Show who changed a result, when, why, and what was there before and after',
+    summary: 'Show the changes of a result',
+    notes: 'Each change has its time, author, reason, and the values before and after.',
+    examples: ['--organisation $ORG ASSESSMENT_ID', '--organisation $ORG ASSESSMENT_ID --json'],
     takes: 'ASSESSMENT_ID',
     prepare: assessmentId,
     run: async ({ app, organisationId, note, prepared: id }) => {
@@ -40,6 +42,11 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'results amend',
     summary: 'Amend a result with the fields of a JSON object',
+    examples: [
+      '--organisation $ORG ASSESSMENT_ID amendment.json --reason "Wrong level"',
+      '--organisation $ORG ASSESSMENT_ID - --reason "Wrong level" < amendment.json',
+    ],
+    about: { reason: 'The reason, for the audit log' },
     takes: 'ASSESSMENT_ID FILE|-',
     options: { reason },
     async prepare(call) {

@@ -62,7 +62,10 @@ const effectWords = (organisations: number) =>
 export const commands: Command[] = [
   command({
     name: 'backup',
-    summary: 'Copy the embedded database into a folder, while it is used',
+    summary: 'Copy the embedded database into a folder',
+    notes: 'The service may run meanwhile.',
+    examples: ['--out backup', '--out backup --json'],
+    about: { out: 'The folder to write' },
     options: { out: required(text('DIR')) },
     run: async (call) => {
       const out = resolve(call.options.out);
@@ -86,7 +89,15 @@ export const commands: Command[] = [
   }),
   command({
     name: 'restore',
-    summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
+    summary: 'Restore a backup, or declare a restored database',
+    notes:
+      '--from restores the embedded database into an empty ARS_DATA_DIR. --declare tells clients that you have restored your own PostgreSQL.',
+    examples: ['--from backup', '--declare'],
+    about: {
+      from: 'The folder of the backup',
+      declare: 'Declares that your own database was restored',
+      above: 'The latest time that clients may have seen',
+    },
     options: { from: text('DIR'), declare: flag, above: position('TIME') },
     run: async (call) => {
       const { from, declare, above } = call.options;

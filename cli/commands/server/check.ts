@@ -65,13 +65,19 @@ type Found = { organisation_id: string; state: 'right' | 'differs' | 'repaired';
 export const commands: Command[] = [
   command({
     name: 'check personal-data',
-    summary: 'Look through all stored text for National Insurance numbers, list where they are, or redact them',
+    summary: 'Find stored National Insurance numbers, or redact them',
+    examples: ['--organisation $ORG', '--redact'],
+    fails: 'Numbers are found, or the command has failed.',
+    about: { organisation: 'Only this organisation', redact: 'Redacts the numbers that are found' },
     options: { organisation: text('ID'), redact: flag },
     run: check,
   }),
   command({
     name: 'digest verify',
-    summary: 'Recount the results and compare them with the digest that the feed gives, or count it again',
+    summary: 'Compare the digest of the feed with a recount',
+    examples: ['', '--repair --organisation $ORG'],
+    fails: 'A digest differs, or the command has failed.',
+    about: { repair: 'Corrects digests that differ', organisation: 'Only this organisation' },
     options: { repair: flag, organisation: text('ID') },
     run: ({ options: { repair, organisation }, signal, progress }) =>
       withApp(async (app) => {

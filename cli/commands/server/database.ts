@@ -50,7 +50,9 @@ async function distributeDatabase(call: Call<{ dryRun: boolean; shards: number }
 export const commands: Command[] = [
   command({
     name: 'migrate',
-    summary: 'Bring the database up to date (the service does it at its start too)',
+    summary: 'Bring the database up to date',
+    notes: 'The service does the same when it starts.',
+    examples: ['', '--json'],
     run: async () => {
       const settings = readSettings(terminal().environment);
       // A pooler that runs with the service may be stopped now. A stopped pooler can't lead to another database, so the
@@ -87,14 +89,18 @@ export const commands: Command[] = [
   }),
   command({
     name: 'distribute',
-    summary: 'Distribute the database by organisation over the nodes of a Citus cluster, or go on with it',
+    summary: 'Distribute the database over a Citus cluster',
+    notes: 'Run the command again to continue after an error.',
+    examples: ['--dry-run', '--shards 64'],
+    about: { dryRun: 'Prints what would be done, and changes nothing', shards: 'The number of shards' },
     options: { dryRun: flag, shards: or(count(1, limits.maxShards), limits.shards) },
     run: distributeDatabase,
   }),
   command({
     name: 'secret accept',
-    summary:
-      'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
+    summary: 'Accept a new ARS_SECRET after the old one is lost',
+    notes: 'Links and cursors of the old secret end. Rotate the secret of every webhook endpoint afterwards.',
+    examples: ['', '--json'],
     run: () => {
       const text =
         'The database is used with the present ARS_SECRET from here on. Rotate the secret of every webhook endpoint.';

@@ -211,14 +211,26 @@ async function run(call: Calling) {
 export const commands: Command[] = [
   command({
     name: 'sandbox',
-    summary:
-      'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets things go wrong',
+    summary: 'Run the service with an example organisation',
+    notes: 'The first start makes the organisation, its learners, results and an access key, and prints the key.',
+    examples: ['', '--learners 500 --activity 30'],
+    about: {
+      learners: 'The number of learners',
+      activity: 'Changes per minute',
+      chaos: 'Lets requests and deliveries fail on purpose. KIND limits how',
+      seed: 'The text that decides which example data is made',
+      reset: 'Deletes the data of the sandbox and makes it again',
+    },
     options,
     run,
   }),
   command({
     name: 'sandbox grant',
-    summary: 'Give an organisation a sandbox of its own, with test data and the same people; without ID, list who asks',
+    summary: 'Give an organisation a sandbox of its own',
+    notes:
+      'The sandbox has test data and the same people. Without --organisation, the command lists who has asked for one.',
+    examples: ['', '--organisation $ORG'],
+    about: { organisation: "The organisation's ID" },
     options: { organisation: text('ID') },
     run: ({ options: { organisation: id } }) =>
       withApp(async (app) => {
@@ -239,7 +251,8 @@ export const commands: Command[] = [
   }),
   command({
     name: 'sandbox code',
-    summary: "Print the code with which the sandbox's owner signs in to the console",
+    summary: "Print the owner's sign-in code for the sandbox's console",
+    examples: ['', '--json'],
     run: () =>
       withApp(async (app) => {
         const owner = await sandboxOwner(app);

@@ -17,7 +17,12 @@ import { terminal } from '../../kit/terminal.ts';
 export const commands: Command[] = [
   command({
     name: 'serve',
-    summary: 'Run the service until it is told to stop',
+    summary: 'Run the service until it is stopped',
+    examples: ['', '--role worker --processes 2'],
+    about: {
+      role: 'What this process does: answer requests, do background work, or both',
+      processes: 'The number of processes',
+    },
     options: { role: or(word(['all', 'web', 'worker']), 'all' as const), processes: or(count(1, 64), 1) },
     run: async (call) => {
       const { role, processes } = call.options;

@@ -56,7 +56,9 @@ const takes = 'INVITATION_ID';
 export const commands: Command[] = [
   organisationCommand({
     name: 'invitation list',
-    summary: 'List invitations, the newest first',
+    summary: 'List invitations, newest first',
+    examples: ['--organisation $ORG', '--organisation $ORG --limit 20 --before INVITATION_ID'],
+    about: { limit: 'The most rows to print', before: 'Only invitations older than this one' },
     options: { limit: limit(100, 1000), before: text('INVITATION_ID') },
     run: async (call) => {
       const { app, organisationId, options } = call;
@@ -76,6 +78,7 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'invitation show',
     summary: 'Show an invitation with its link and adjustments',
+    examples: ['--organisation $ORG INVITATION_ID', '--organisation $ORG INVITATION_ID --json'],
     takes,
     run: async (call) => {
       const row = await invitationOf(call, call.positionals[0]!);
@@ -86,8 +89,19 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'invitation update',
     takes,
-    summary:
-      'Set extra time, supervision, the supervisor and the purpose; a sitting that has begun keeps its time limit',
+    summary: 'Change the adjustments of an invitation',
+    notes: 'A sitting that has begun keeps its time limit.',
+    examples: [
+      '--organisation $ORG INVITATION_ID --extra-time 25',
+      '--organisation $ORG INVITATION_ID --supervision "In room 4" --start-code on',
+    ],
+    about: {
+      extraTime: 'Extra time in per cent',
+      supervision: 'How the sitting is supervised',
+      supervisor: 'The name of the supervisor',
+      purpose: 'The purpose of the assessment',
+      startCode: 'Whether the learner needs a start code',
+    },
     options: {
       extraTime: count(0, 100, 'PER_CENT'),
       supervision: line('TEXT', limits.supervisionChars),
@@ -129,7 +143,13 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'invitation extend',
     takes,
-    summary: 'Let an invitation end at another time; one that has expired works again',
+    summary: 'Change the end of an invitation',
+    notes: 'An invitation that has expired works again.',
+    examples: [
+      '--organisation $ORG INVITATION_ID --until 2027-01-31',
+      '--organisation $ORG INVITATION_ID --until 2027-01-31 --retake-reason "Illness"',
+    ],
+    about: { until: 'The new end', retakeReason: 'Why the learner may retake the assessment early' },
     options: { until: required(time()), retakeReason: maybeReason },
     run: async (call) => {
       const { app, organisationId, act, options } = call;
@@ -149,7 +169,8 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'invitation resend',
     takes,
-    summary: 'Send the learner the link by e-mail, again or for the first time',
+    summary: 'Send the link of an invitation by email',
+    examples: ['--organisation $ORG INVITATION_ID', '--organisation $ORG INVITATION_ID --json'],
     run: async (call) => {
       if (call.app.settings.mailServer === null) throw new Failure('No mail server is set (ARS_SMTP_URL).');
       const row = await invitationOf(call, call.positionals[0]!);
@@ -165,7 +186,13 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'invitation cancel',
     takes,
-    summary: 'End an invitation; one under which nothing has begun gives its credit back',
+    summary: 'Cancel an invitation',
+    notes: 'The credit is returned if no sitting has begun.',
+    examples: [
+      '--organisation $ORG INVITATION_ID --reason "Left the course"',
+      '--organisation $ORG INVITATION_ID --reason "Left the course" --json',
+    ],
+    about: { reason: 'The reason, for the audit log' },
     options: { reason },
     run: async (call) => {
       const { organisationId, act, options } = call;

@@ -137,8 +137,16 @@ function runOutput(run: Run): Output {
 export const inviteCommands: Command[] = [
   organisationCommand({
     name: 'learner invite',
-    summary:
-      'Invite the learners of a table (CSV, or cells pasted from a spreadsheet); nothing is written before all rows are right',
+    summary: 'Invite the learners of a table',
+    notes: 'The table is CSV, or cells from a spreadsheet. If a row is wrong, the command invites no learner.',
+    examples: ['--organisation $ORG class.csv --check', '--organisation $ORG class.csv --mail'],
+    fails: 'Rows are refused, or the command has failed.',
+    about: {
+      check: 'Checks the rows, and changes nothing',
+      mail: 'Sends the links by email',
+      acceptNames: 'Accepts names that look damaged',
+      newLearners: 'Accepts new learners whose name exists already',
+    },
     takes: 'FILE|-',
     options: { check: flag, mail: flag, acceptNames: flag, newLearners: flag },
     prepare: ({ positionals }) => readTable(positionals[0]!),
@@ -170,7 +178,10 @@ export const inviteCommands: Command[] = [
   }),
   organisationCommand({
     name: 'learner invite-run',
-    summary: 'Show how far a run of invitations has come, or end it where it stands',
+    summary: 'Show or cancel a run of invitations',
+    examples: ['--organisation $ORG RUN_ID', '--organisation $ORG RUN_ID --cancel'],
+    fails: 'The run is not finished, or it has refused rows.',
+    about: { cancel: 'Ends the run. Invitations that were made stay' },
     takes: 'RUN_ID',
     options: { cancel: flag },
     run: async ({ app, organisationId, positionals, options }) => {

@@ -42,8 +42,9 @@ function reviewText(review: SittingReview): string {
 export const commands: Command[] = [
   organisationCommand({
     name: 'sittings show',
-    summary:
-      'How the sitting behind a result went: every question with outcome and working time, pauses, signs to look at',
+    summary: 'Show how the sitting behind a result went',
+    notes: 'The output has every question with its outcome and working time, the pauses and the engagement flags.',
+    examples: ['--organisation $ORG ASSESSMENT_ID', '--organisation $ORG ASSESSMENT_ID --json'],
     takes: 'ASSESSMENT_ID',
     run: async ({ app, organisationId, note, positionals }) => {
       const id = positionals[0]!;
@@ -55,7 +56,9 @@ export const commands: Command[] = [
   }),
   command({
     name: 'sittings report',
-    summary: 'Exposure and fit of the items in completed sittings: flagged items, or all',
+    summary: 'Report exposure and fit of items',
+    examples: ['--organisation $ORG', '--all --json'],
+    about: { organisation: 'Only sittings of this organisation', all: 'Prints all items, not only flagged items' },
     options: { organisation: text('ID'), all: flag },
     run: ({ options: { organisation, all } }) =>
       withApp(async (app) => {

@@ -57,7 +57,7 @@ suite('words of the command line', () => {
     for (const word of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])
       assert.deepEqual(await call(word), {
         code: 2,
-        said: `ars: there is no command "${word}"; ars --help lists them\n`,
+        said: `ars: unknown command '${word}'. See ars --help.\n`,
       });
     assert.equal((await call('bank', 'constructor')).code, 2);
   });

@@ -38,13 +38,21 @@ suite('the command line', async () => {
   const run = async (...words: string[]): Promise<{ code: number; out: string; err: string; json: any }> => {
     const command = [...webhookCommands, ...listenCommands].find((one) => words.join(' ').startsWith(one.name))!;
     try {
-      const { values, positionals } = parseArgs({
+      const parsed = parseArgs({
         args: words.slice(command.name.split(' ').length),
         allowPositionals: true,
-        options: { ...command.options, json: { type: 'boolean' } },
+        options: Object.fromEntries([
+          ['json', { type: 'boolean' } as const],
+          ...command.options.map(({ flag, option: { value, isMany = false } }) => {
+            return [flag.slice(2), { type: value === undefined ? 'boolean' : 'string', multiple: isMany }] as const;
+          }),
+        ]),
       });
+      const { positionals } = parsed;
+      const values = parsed.values as Record<string, string | boolean | undefined>;
+      const keyed = command.options.map(({ key, flag }) => [key, values[flag.slice(2)]]);
       const output = await command.run({
-        options: values as Call['options'],
+        options: Object.fromEntries(keyed) as Call['options'],
         positionals,
         json: values.json === true,
         progress: () => {},
@@ -284,7 +292,7 @@ suite('the command line', async () => {
     const command = listenCommands[0]!;
     const listening = command.run({
       options: {
-        'forward-to': `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+        forwardTo: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
         trigger: 'learner.groups.updated',
       },
       positionals: [],

@@ -53,7 +53,16 @@ const outcomesAreStale = (files: BankFiles): boolean =>
 
 const check = command({
   name: 'bank check',
-  summary: 'Check the item bank: keys, coverage, enemies, reading level, duplicates, rendering and templates',
+  summary: 'Check the item bank',
+  notes: 'The checks are keys, coverage, enemies, reading level, duplicates, rendering and templates.',
+  examples: ['', '--subject maths --seeds 20'],
+  environment: {},
+  fails: 'The bank has faults, or the command has failed.',
+  about: {
+    subject: 'Only this subject',
+    seeds: 'Samples of each template',
+    dir: 'The folder of the item bank (default: the shipped bank)',
+  },
   options: { subject: subjectOption, seeds: or(count(1, 100_000), proofSeeds), dir },
   async run({ options: { subject, seeds, dir: folder = itemsDirectory } }) {
     const { files, faults } = reading(() => scanBankFiles(folder));
@@ -102,7 +111,14 @@ function formatOf(given: Format | undefined, path: string): Format {
 
 const exportBank = command({
   name: 'bank export',
-  summary: 'Write the item bank as JSON, CSV or a QTI 3.0 package',
+  summary: 'Write the item bank as JSON, CSV or QTI',
+  examples: ['bank.json', 'bank.zip --format qti --subject english'],
+  environment: {},
+  about: {
+    format: 'The format (default: from the name of the file)',
+    subject: 'Only this subject',
+    dir: 'The folder of the item bank (default: the shipped bank)',
+  },
   takes: 'FILE',
   options: { format, subject: subjectOption, dir },
   async run({ positionals, options: { subject, ...given } }) {
@@ -151,7 +167,20 @@ const named = (file: string | undefined, id: string): string => (file === undefi
 
 const importBank = command({
   name: 'bank import',
-  summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank',
+  summary: 'Add items from JSON, CSV or QTI',
+  examples: [
+    'items.csv --subject maths',
+    'package.zip --format qti --subject english --level level-1 --domain reading',
+  ],
+  environment: {},
+  about: {
+    format: 'The format (default: from the name of the file)',
+    replace: 'Replaces items with the same ID',
+    subject: 'The subject of the items',
+    level: 'The level of items that have none',
+    domain: 'The domain of items that have none',
+    dir: 'The folder of the item bank (default: the shipped bank)',
+  },
   takes: 'FILE',
   options: { format, replace: flag, subject: subjectOption, level, domain, dir },
   async run({ positionals, options }) {

@@ -72,7 +72,10 @@ const maxTold = 20;
 
 export const markBank = command({
   name: 'bank mark',
-  summary: 'Mark answers: each line {item, field?, answer} is printed again with its verdict',
+  summary: 'Mark answers of a file',
+  notes: 'Each line is {item, field?, answer}. The command prints the line with its verdict.',
+  examples: ['answers.ndjson', '- < answers.ndjson'],
+  environment: {},
   takes: 'FILE|-',
   async run(call) {
     const [file] = call.positionals as [string];

@@ -6,8 +6,10 @@ import { command } from '../../../cli/kit/command.ts';
 
 export const makeOutcomes = command({
   name: 'bank outcomes',
-  summary:
-    "Make the table of simulated outcomes that the sandbox's results are drawn from anew (a developer's command)",
+  summary: 'Simulate the outcomes that the sandbox draws from',
+  notes: 'A command for developers: it writes a file of the source code.',
+  examples: ['', '--json'],
+  environment: {},
   async run(call) {
     const table = simulateOutcomes(readBankFiles(), (subject) => call.progress(`${subject}: simulating sittings`));
     writeFileSync(outcomesFile, outcomesText(table));

@@ -12,7 +12,10 @@ export function readReadings(): Readings {
 
 export const unreadBank = command({
   name: 'bank unread',
-  summary: 'Write the questions that no second reader has answered yet, without their keys, as JSON',
+  summary: 'Write the questions that need a second reader',
+  notes: 'The questions are written without their keys.',
+  examples: ['questions.json', 'questions.json --json'],
+  environment: {},
   takes: 'FILE',
   async run(call) {
     const [file] = call.positionals as [string];

@@ -42,7 +42,10 @@ function table(comparison: Comparison): string {
 
 const vectors = command({
   name: 'score vectors',
-  summary: 'Compare the IRT engine with the reference figures in a file',
+  summary: 'Compare the IRT engine with reference figures',
+  examples: ['irt-reference.json', 'irt-reference.json --json'],
+  environment: {},
+  fails: 'A figure differs, or the command has failed.',
   takes: 'FILE',
   async run({ positionals }) {
     const file = positionals[0]!;

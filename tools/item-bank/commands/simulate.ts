@@ -117,7 +117,16 @@ function bankOrFailure(): Bank {
 
 export const simulateBank = command({
   name: 'bank simulate',
-  summary: 'Simulate sittings of the item bank and compare the figures with the goals',
+  summary: 'Simulate sittings and compare them with the goals',
+  examples: ['--subject maths --learners 500', '--learners 2000 --seed 1 --out report.md'],
+  environment: {},
+  fails: 'A goal is missed, or the command has failed.',
+  about: {
+    subject: 'Only this subject',
+    learners: 'Simulated learners for each subject',
+    seed: 'The seed of the simulation',
+    out: 'The file for the report',
+  },
   options: {
     subject: word(subjects),
     learners: or(count(20, 1_000_000), 10_000),
