@@ -38,11 +38,11 @@ suite('a mirror explains a result', async () => {
     await old.isAmended();
     const [before] = store.database.prepare('select * from ars_assessment where assessment_id = ?').all(old.id);
     const [keptRow] = store.database.prepare('select * from ars_assessment where assessment_id = ?').all(kept.id);
-    assert.equal(await explaining(all, gone.id), 'coming');
-    assert.equal(await explaining(all, old.id), 'coming');
+    assert.equal(await explaining(all, gone.id), 'pending');
+    assert.equal(await explaining(all, old.id), 'pending');
     // Something that comes after them, so that they stand before the checkpoint.
     const fresh = await ben.completes();
-    assert.equal(await explaining(all, fresh.id), 'coming');
+    assert.equal(await explaining(all, fresh.id), 'pending');
     await openMirror(options).poll();
     const insert = store.database.prepare('insert or replace into ars_assessment values (?, ?, ?, ?, ?)');
     for (const row of [before!, keptRow!]) insert.run(...(Object.values(row) as string[]));
@@ -57,9 +57,9 @@ suite('a mirror explains a result', async () => {
       [fresh.id, 'in_step'],
       [gone.id, 'withdrawn'],
       [lost.id, 'missing'],
-      [old.id, 'outdated'],
+      [old.id, 'out_of_date'],
       [altered.id, 'altered'],
-      [kept.id, 'kept'],
+      [kept.id, 'extra'],
       [own, 'not_of_the_service'],
       ['20000000-0000-4000-8000-000000000000', 'unknown'],
     ] as const)
@@ -107,7 +107,7 @@ suite('a mirror explains a result', async () => {
     assert.equal(await reason(outside.id), 'outside_filters');
     assert.equal(await reason(english.id), 'outside_filters');
     await ana.leaves(cohort);
-    assert.equal(await reason(inside.id), 'coming');
+    assert.equal(await reason(inside.id), 'pending');
     await openMirror({ ...options, filters }).poll();
     assert.equal(await reason(inside.id), 'outside_filters');
   });
@@ -153,7 +153,7 @@ suite('a mirror explains a result', async () => {
         front.interfere = (request, response) => passing-- > 0 && fault(request, response);
         return (await mirror.explain(id)).reason;
       };
-      assert.equal(await explained(fresh.id), 'coming');
+      assert.equal(await explained(fresh.id), 'pending');
       passing = faulty;
       await mirror.poll();
       assert.equal(await explained(gone.id), 'withdrawn');
@@ -175,7 +175,7 @@ suite('a mirror explains a result', async () => {
       await next;
       const [result, gone] = [await ana.completes(), await ben.completes()];
       const reasons = async () => [(await mirror.explain(result.id)).reason, (await mirror.explain(gone.id)).reason];
-      assert.deepEqual(await reasons(), ['coming', 'coming']);
+      assert.deepEqual(await reasons(), ['pending', 'pending']);
       await gone.isWithdrawn();
       await result.isAmended();
       // The event of the withdrawn one's completion comes last, and twice.
@@ -199,17 +199,17 @@ suite('a mirror explains a result', async () => {
     const result = await ana.completes();
     const [held] = [await ben.completes()];
     front.rewrite = (one) => Object.assign(one, { news: { more: 1 }, rqf_level: one.rqf_level && 'Level of tomorrow' });
-    assert.equal(await reason(result.id), 'coming');
+    assert.equal(await reason(result.id), 'pending');
     await mirror.poll();
     assert.equal(await reason(result.id), 'in_step');
     front.rewrite = (one) => {
       if (one.assessment_id === held.id) one.status = 'on hold';
     };
-    assert.equal(await reason(held.id), 'coming');
+    assert.equal(await reason(held.id), 'pending');
     front.rewrite = null;
 
     await ana.isCalled('Another Name');
-    assert.equal(await reason(result.id), 'coming');
+    assert.equal(await reason(result.id), 'pending');
     await mirror.poll();
     assert.equal(await reason(result.id), 'in_step');
 
@@ -225,7 +225,7 @@ suite('a mirror explains a result', async () => {
       const record = readyRecord({ ...line, assessment_id }, scene.org.publicId, work.nowMs);
       await importRecords(work, scene.org.id, [record], { events: false, actor: 'operator' });
     });
-    assert.equal(await reason(assessment_id), 'coming');
+    assert.equal(await reason(assessment_id), 'pending');
     await mirror.poll();
     assert.equal(await reason(assessment_id), 'in_step');
     const anas = openMirror({ ...options, store: memoryStore(), filters: { learner_ref: 'ana-1' } });
@@ -259,7 +259,7 @@ suite('a mirror explains a result', async () => {
     assert.equal(await reason(lost.id), 'not_of_the_service');
     assert.equal(await reason(both.id), 'unknown');
     await ana.isCalled('A Third Name');
-    assert.equal(await reason(named.id), 'coming');
+    assert.equal(await reason(named.id), 'pending');
     for (const mirror of [options, ofCohort]) await openMirror(mirror).poll();
     assert.deepEqual(
       [await reason(named.id), await reason(gone.id), await reason(lost.id)],
@@ -292,7 +292,7 @@ suite('a mirror explains a result', async () => {
     await service.withUnitOfWork((work) =>
       mergeLearners(work, scene.org.id, pair, { actor: 'operator', reason: 'One person' }),
     );
-    assert.equal((await reasons(moved.id))[0], 'coming');
+    assert.equal((await reasons(moved.id))[0], 'pending');
     await polls();
     // The event of a completion before the merge comes now: it starts a walk in which nothing is new.
     await polls();
@@ -300,7 +300,7 @@ suite('a mirror explains a result', async () => {
     for (const one of [moved, of]) assert.deepEqual(await reasons(one.id), ['in_step', 'in_step']);
 
     await new Result(scene, id, ana, 'maths').isWithdrawn();
-    assert.equal((await reasons(id))[0], 'coming');
+    assert.equal((await reasons(id))[0], 'pending');
     await polls();
     assert.deepEqual(await reasons(id), ['withdrawn', 'withdrawn']);
     assert.match((await openMirror(anas).explain(id)).sentence, /is not in the mirror/);

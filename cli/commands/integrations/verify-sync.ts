@@ -11,20 +11,23 @@ import { limits } from '../../../src/platform/config/limits.ts';
 
 /** One sentence for each kind of difference, with the usual causes. */
 const sentences: Record<Cause, string> = {
-  coming: 'changed since the newest change that the mirror holds; its next poll brings it',
+  pending: 'changed after the newest change in the local copy. Its next poll reads them',
   restored:
-    'stood so before the service came back from a backup, later than anything that the mirror holds; its next poll sees to it if it compares X-Sync-Digest or heeds X-Sync-Restored',
-  lost: 'never came, or was lost again. Usual causes: since from a clock of one’s own, a checkpoint stored before its data, pages that were not followed to the end',
-  outdated: 'the newer state never came. Usual causes: as for lost ones, or updates that keep the older record',
-  kept: 'was withdrawn, or has left the filters, and is still shown. Usual causes: tombstones or scope exits passed over, a whole walk that did not replace what was held',
+    'different because the service was restored after the last poll of the local copy. Its next poll corrects them if the client compares X-Sync-Digest or reads X-Sync-Restored',
+  missing:
+    'not in the local copy. Usual causes: since comes from a local clock, the checkpoint is stored before its data, or pages are not followed to the end',
+  out_of_date:
+    'an old state is in the local copy. Usual causes: those of missing results, or updates that keep the old record',
+  extra:
+    'withdrawn or outside the filters, and still in the local copy. Usual causes: the client ignores tombstones or scope exits, or a full sync does not replace the local copy',
   ahead:
-    'is newer in the mirror. Usual causes: a backup came back at the service, somebody has written to the mirror, or it stores a time of its own in place of the record’s updated_at',
+    'newer in the local copy. Usual causes: the service was restored, a person changed the local copy, or the client stores a time other than updated_at',
   altered:
-    'has another content than the service shows for its time, or no time that can be read. Usual causes: somebody has written to the mirror, or an update that keeps some of the older record',
+    'different content with the same time, or a time that cannot be read. Usual causes: a person changed the local copy, or an update keeps parts of the old record',
 };
 
 /** Differences that the mirror's next poll repairs. */
-const passing: Cause[] = ['coming', 'restored'];
+const passing: Cause[] = ['pending', 'restored'];
 
 const lists = ['subject', 'rqf_level_code', 'group_id'];
 
@@ -49,7 +52,7 @@ const options = {
   accessKeyId: text('ID'),
   mirror: required(text('FILE|-|table:NAME')),
   filters: or(text('QUERY'), ''),
-  since: checked('CHECKPOINT', 'an X-Sync-Through as it came, such as 2026-01-31T09:41:00.000Z', (input) =>
+  since: checked('CHECKPOINT', 'an X-Sync-Through, such as 2026-01-31T09:41:00.000Z', (input) =>
     /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(input),
   ),
   idColumn: or(text('C'), 'assessment_id'),
@@ -78,7 +81,7 @@ async function refuseToEmpty(service: Service, mirror: ForeignMirror, difference
   for await (const { assessment_id: id } of withdrawn) unknown.delete(id);
   if (isMost())
     throw new Failure(
-      `Of ${all} results in the mirror ${unknown.size + mirror.unreadable.length} are none that organisation ${service.organisation} shows to this key pair, or has withdrawn. Is it the mirror's key pair, and are --filters the mirror's? Nothing was changed; --force repairs it all the same.`,
+      `This access key of organisation ${service.organisation} finds no trace of ${unknown.size + mirror.unreadable.length} of the ${all} results in the local copy. Check the access key and --filters. Nothing was changed. To repair all the same, add --force.`,
     );
 }
 
@@ -139,40 +142,34 @@ function report(
   { held, repeated, unreadable }: ForeignMirror,
 ): string {
   const lines = [
-    `The key pair is of organisation ${organisation}.`,
-    `The service shows ${mirror.service} results, the mirror holds ${mirror.mirror} (compared by ${mirror.by}).`,
+    `The access key belongs to organisation ${organisation}.`,
+    `The service has ${mirror.service} results, and the local copy has ${mirror.mirror} (compared by ${mirror.by === 'walk' ? 'full sync' : 'digest'}).`,
   ];
   if (differences.length + repeated.length + unreadable.length === 0)
-    return [...lines, 'They are the same.'].join('\n');
+    return [...lines, 'The local copy is complete and up to date.'].join('\n');
   const list = (what: string, all: string[]) => {
     lines.push('', what, ...all.slice(0, shownLines).map((one) => `  ${one}`));
     if (all.length > shownLines) lines.push(`  and ${all.length - shownLines} more; --json lists all`);
   };
   for (const [cause, of] of Map.groupBy(differences, (one) => one.cause))
     list(
-      `${of.length} ${cause}: ${sentences[cause]}.`,
+      `${of.length} ${cause.replaceAll('_', ' ')}: ${sentences[cause]}.`,
       of.map(({ id, mirror: own, service }) => {
         const time = own === '' ? 'has no time' : (own ?? 'has none');
-        return `${id}  mirror ${time}  service ${service ?? 'has none'}`;
+        return `${id}  local copy ${time}  service ${service ?? 'has none'}`;
       }),
     );
   if (repeated.length > 0)
-    list(
-      `${repeated.length} repeated: stands there more than once. Usual cause: records are added without looking for their assessment_id; make it the key.`,
-      repeated,
-    );
-  if (unreadable.length > 0) list(`${unreadable.length} unreadable: holds no id of a result.`, unreadable);
+    list(`${repeated.length} repeated: stored more than once. Make assessment_id the key of the local copy.`, repeated);
+  if (unreadable.length > 0) list(`${unreadable.length} unreadable: no ID of a result.`, unreadable);
   const isCoarse = held.size > 0 && [...held.values()].every((time) => time.endsWith('.000Z') || time === '');
   if (differences.length > 0 && isCoarse)
-    lines.push(
-      '',
-      'Every time in the mirror is a whole second: keep updated_at as it came, with its three decimals, or nothing can be compared by it.',
-    );
+    lines.push('', 'Every time in the local copy is a full second. Store updated_at unchanged, with its 3 decimals.');
   const { restored } = mirror;
   if (restored !== null && differences.some(({ mirror: held, service }) => service === null && held! < restored))
     lines.push(
       '',
-      `The service was restored from a backup (X-Sync-Restored: ${restored}). What arose after that backup is gone there without a tombstone: a mirror that does not compare digests walks without since once that time is later than its own.`,
+      `The service was restored from a backup (X-Sync-Restored: ${restored}). Results that were made after that backup have no tombstone. If the client does not compare digests, it needs a full sync.`,
     );
   return lines.join('\n');
 }
@@ -229,8 +226,8 @@ async function run(call: Verifying) {
       differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
     const ending =
       left.length === 0
-        ? 'The mirror is repaired.'
-        : `The mirror is repaired, but for ${left.length} results that it has changed itself meanwhile: compare again.`;
+        ? 'The local copy is repaired.'
+        : `The local copy is repaired, except ${left.length} results that the client changed meanwhile. Compare again.`;
     return {
       json: { organisation, ...sizes, repaired, left, differences, repeated, unreadable },
       text: `${report(organisation, sizes, differences, opened.mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
@@ -239,10 +236,13 @@ async function run(call: Verifying) {
   } catch (error) {
     const hasBegun = opened.isWritten && name.startsWith('table:');
     if (call.signal.aborted)
-      throw new Failure(`Stopped; ${hasBegun ? 'what was repaired by then stays so' : 'the mirror is as it was'}.`);
-    if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
+      throw new Failure(
+        `Stopped. ${hasBegun ? 'Results that were repaired stay repaired.' : 'The local copy is unchanged.'}`,
+      );
+    if (error instanceof ApiError && error.status === 401)
+      throw new Failure('The service refuses the access key. Check ACCESS_KEY_ID and SECRET_ACCESS_KEY.');
     if (error instanceof ApiError && error.operation === 'health' && error.status === 404)
-      throw new Failure('There is no API of the service at --api; is the base address right?');
+      throw new Failure('There is no API of the service at --api. Check the URL.');
     throw error;
   } finally {
     await opened.mirror.close();

@@ -10,19 +10,19 @@ import { countsAgain, serviceBuckets, serviceResults } from './repair.ts';
 
 /** The usual cause of a difference. */
 export type Cause =
-  /** It has changed since the newest change that the mirror holds: its next poll brings it. */
-  | 'coming'
-  /** A backup has come back at the service since, and the mirror has not polled after it: the next poll sees that. */
+  /** It changed after the newest change in the mirror. The next poll reads it. */
+  | 'pending'
+  /** The service was restored after the mirror's last poll. The next poll notices the restore. */
   | 'restored'
-  /** The mirror had passed the change, and does not hold it. */
-  | 'lost'
-  /** It was replaced before that change, and the newer state never came. */
-  | 'outdated'
-  /** The service has withdrawn it, or never had it, and the mirror still shows it. */
-  | 'kept'
-  /** The mirror has a newer state than the service: the service was restored, or the mirror was changed by hand. */
+  /** The mirror has read newer changes, and lacks this result. */
+  | 'missing'
+  /** The mirror has read newer changes, and has an old state of this result. */
+  | 'out_of_date'
+  /** The mirror has a result that was withdrawn, or that the service never had. */
+  | 'extra'
+  /** The mirror has a newer state: the service was restored, or a person changed the mirror. */
   | 'ahead'
-  /** The mirror shows another content at the same time, or has no time that can be read. */
+  /** The mirror has different content with the same time, or a time that cannot be read. */
   | 'altered';
 
 export type CausedDifference = Difference & { cause: Cause };
@@ -76,13 +76,13 @@ async function compareOnce(given: Compared): Promise<Comparison> {
   const gone = await goneSince(service, reached, restored);
   // A walk may have been cut off within a millisecond; a mirror that says it is up to date has all of its last one.
   const isBehind = reached !== '' && found.some(({ service: updatedAt }) => updatedAt !== null && updatedAt > reached);
-  const isComing = (updatedAt: string) =>
+  const isPending = (updatedAt: string) =>
     given.since === undefined
       ? reached !== '' && (updatedAt > reached || (isBehind && updatedAt === reached))
       : updatedAt >= given.since;
   const differences = found.map((one) => {
-    const cause = causeOf(one, isComing, gone);
-    return { ...one, cause: isBehindRestore && cause !== 'coming' && cause !== 'altered' ? 'restored' : cause };
+    const cause = causeOf(one, isPending, gone);
+    return { ...one, cause: isBehindRestore && cause !== 'pending' && cause !== 'altered' ? 'restored' : cause };
   });
   const more = found.filter((one) => one.mirror === null).length;
   const fewer = found.filter((one) => one.service === null).length;
@@ -106,14 +106,14 @@ function newestOf(held: Map<string, string>, through: string, differing?: Map<st
 
 function causeOf(
   { id, mirror, service }: Difference,
-  isComing: (updatedAt: string) => boolean,
+  isPending: (updatedAt: string) => boolean,
   gone: Set<string>,
 ): Cause {
-  if (service === null) return gone.has(id) ? 'coming' : 'kept';
+  if (service === null) return gone.has(id) ? 'pending' : 'extra';
   if (mirror !== null && mirror > service) return 'ahead';
   if (mirror === service || mirror === '') return 'altered';
-  if (isComing(service)) return 'coming';
-  return mirror === null ? 'lost' : 'outdated';
+  if (isPending(service)) return 'pending';
+  return mirror === null ? 'missing' : 'out_of_date';
 }
 
 /** Results that were withdrawn, or left the filters, since the checkpoint. */

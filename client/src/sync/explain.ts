@@ -11,25 +11,25 @@ import type { Row } from './store.ts';
 export type Reason =
   /** Mirror and service show the same. */
   | 'in_step'
-  /** It has changed, come, or gone since the last walk: the next one brings that. */
-  | 'coming'
-  /** The service has it, but the mirror's filters don't let it through. */
+  /** It changed after the last poll. The next poll reads the change. */
+  | 'pending'
+  /** The service has it, but it does not match the mirror's filters. */
   | 'outside_filters'
   /** It was withdrawn, and the mirror does not hold it, or never has. */
   | 'withdrawn'
-  /** Neither side knows the id: it never was, was withdrawn too long ago to be found, or was lost with a backup. */
+  /** Neither side knows the ID. It never existed, was withdrawn long ago, or was lost in a restore. */
   | 'unknown'
-  /** Lost from the mirror: it should be here. */
+  /** The mirror lacks it. */
   | 'missing'
-  /** The mirror shows a state that was replaced before the last walk. */
-  | 'outdated'
-  /** The mirror shows a newer state than the service, which has lost that one with a backup. */
+  /** The mirror has a state that was replaced before the last poll. */
+  | 'out_of_date'
+  /** The mirror has a newer state, because the service was restored. */
   | 'ahead'
   /** The content was changed in the mirror. */
   | 'altered'
-  /** It was withdrawn, or has left the filters, before the last walk, and is still here. */
-  | 'kept'
-  /** The service has never had it, has lost it with a backup that came back, or withdrew it too long ago to be found. */
+  /** It was withdrawn or left the filters before the last poll, and is still in the mirror. */
+  | 'extra'
+  /** The service never had it, lost it in a restore, or withdrew it long ago. */
   | 'not_of_the_service';
 
 export type Explanation = {
@@ -43,20 +43,19 @@ export type Explanation = {
 };
 
 const sentences: Record<Reason, string> = {
-  in_step: 'Mirror and service show the same.',
-  coming: 'It has changed since the last walk, and the next one brings the change.',
-  outside_filters: "The service has it, but the mirror's filters don't let it through.",
+  in_step: 'The mirror and the service have the same state.',
+  pending: 'It changed after the last poll. The next poll reads the change.',
+  outside_filters: "The service has it, but it does not match the mirror's filters.",
   withdrawn: 'It was withdrawn, so it is not in the mirror.',
   unknown:
-    'Neither the service nor the mirror holds this id: it never was, was withdrawn long ago, or was lost with a backup.',
-  missing:
-    'The service has it, and the mirror has not: lost here, or come back there with a backup. A verification brings it back.',
-  outdated: 'The mirror holds a state that was replaced before the last walk. A verification mends it.',
-  ahead: 'The mirror holds a newer state than the service, where a backup has come back. A verification mends it.',
-  altered: 'Somebody has changed it in the mirror. A verification mends it.',
-  kept: 'It has gone from what the mirror is to hold, and is still there. A verification removes it.',
+    'The service and the mirror do not know this ID. It never existed, was withdrawn long ago, or was lost in a restore.',
+  missing: 'The mirror lacks it: the mirror lost it, or the service got it back in a restore. A verification adds it.',
+  out_of_date: 'The mirror has a state that was replaced before the last poll. A verification corrects it.',
+  ahead: 'The mirror has a newer state, because the service was restored. A verification corrects it.',
+  altered: 'Its content was changed in the mirror. A verification corrects it.',
+  extra: 'It was withdrawn or left the filters, and is still in the mirror. A verification removes it.',
   not_of_the_service:
-    'The service has no such result: it was added by hand, withdrawn long ago, or lost with a backup. A verification removes it.',
+    'The service has no such result. It was added by hand, withdrawn long ago, or lost in a restore. A verification removes it.',
 };
 
 /** How far back tombstones are looked through: pages of 500. */
@@ -78,26 +77,26 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
     service: record?.updated_at ?? null,
   });
   // A record with the checkpoint's time is repeated by the next walk.
-  const isComing = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
+  const isPending = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
 
   if (record !== null && !(await isWithinFilters(mirror, record))) {
     if (row === undefined) return given('outside_filters');
-    if (isComing(record.updated_at)) return given('coming');
+    if (isPending(record.updated_at)) return given('pending');
     // It was within them in a state that a backup has taken back.
-    return given(row.updated_at > record.updated_at ? 'ahead' : 'kept');
+    return given(row.updated_at > record.updated_at ? 'ahead' : 'extra');
   }
   if (record !== null && row !== undefined) {
     if (row.updated_at === record.updated_at)
       return given(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
-    if (isComing(record.updated_at)) return given('coming');
+    if (isPending(record.updated_at)) return given('pending');
     if (isDamaged(row)) return given('altered');
-    return given(row.updated_at > record.updated_at ? 'ahead' : 'outdated');
+    return given(row.updated_at > record.updated_at ? 'ahead' : 'out_of_date');
   }
-  if (record !== null) return given(isComing(record.updated_at) ? 'coming' : 'missing');
+  if (record !== null) return given(isPending(record.updated_at) ? 'pending' : 'missing');
   const withdrawnAt = isUuid(id) ? await tombstoneOf(mirror, id) : null;
   if (row === undefined) return given(withdrawnAt === null ? 'unknown' : 'withdrawn');
   if (withdrawnAt === null) return given('not_of_the_service');
-  return given(isComing(withdrawnAt) ? 'coming' : 'kept');
+  return given(isPending(withdrawnAt) ? 'pending' : 'extra');
 }
 
 async function rowUnder(mirror: Mirror, id: string): Promise<Row | undefined> {

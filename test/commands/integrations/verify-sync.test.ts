@@ -57,7 +57,7 @@ suite('ars verify-sync', async () => {
     ...now.get(ahead.id)!,
     updated_at: new Date(Date.parse(now.get(newest.id)!.updated_at) - 1).toISOString(),
   });
-  const found = { [lost.id]: 'lost', [outdated.id]: 'outdated', [kept.id]: 'kept', [ahead.id]: 'ahead' };
+  const found = { [lost.id]: 'missing', [outdated.id]: 'out_of_date', [kept.id]: 'extra', [ahead.id]: 'ahead' };
   const ndjson = (held: Map<string, Assessment>) =>
     [...held.values()].map((one) => `${JSON.stringify(one)}\n`).join('');
 
@@ -89,7 +89,7 @@ suite('ars verify-sync', async () => {
     const file = join(folder, 'empty.ndjson');
     await writeFile(file, '');
     const { out: said } = await ars(['verify-sync', '--api', service.url, '--mirror', file], keys);
-    assert.match(said, / lost: /);
+    assert.match(said, / missing: /);
     assert.doesNotMatch(said, /whole second/);
   });
 
@@ -98,8 +98,8 @@ suite('ars verify-sync', async () => {
     await writeFile(file, ndjson(faulty));
     const { out: said } = await ars(['verify-sync', '--api', service.url, '--mirror', file], keys);
     assert.match(said, /The service shows 5 results, the mirror holds 5 \(compared by digest\)/);
-    assert.match(said, /1 lost: never came.*clock/);
-    assert.match(said, /1 kept: was withdrawn.*tombstones/);
+    assert.match(said, /1 missing: not in the local copy.*clock/);
+    assert.match(said, /1 extra: withdrawn.*tombstones/);
   });
 
   test('says that the service was restored, and what that takes from a mirror', async () => {
@@ -124,7 +124,7 @@ suite('ars verify-sync', async () => {
     await bo.completes();
     await writeFile(file, ndjson(new Map([...held, ...(await truth(its))])));
     const { out: said } = await ars(['verify-sync', '--mirror', file, '--api', front.url], pair);
-    assert.match(said, new RegExp(`1 kept: .*\\n  ${gone.id} `));
+    assert.match(said, new RegExp(`1 extra: .*\\n  ${gone.id} `));
     assert.match(said, /The service was restored from a backup \(X-Sync-Restored: 20/);
   });
 
@@ -133,12 +133,12 @@ suite('ars verify-sync', async () => {
     await writeFile(file, ndjson(before));
     const other = await call({}, '--api', service.url, '--mirror', file);
     assert.equal(other.code, 0);
-    assert.deepEqual(causes(other), { [outdated.id]: 'coming', [kept.id]: 'coming', [newest.id]: 'coming' });
+    assert.deepEqual(causes(other), { [outdated.id]: 'pending', [kept.id]: 'pending', [newest.id]: 'pending' });
     await writeFile(file, '');
     const empty = await call({}, '--api', service.url, '--mirror', file);
     assert.deepEqual(
       [empty.code, Object.values(causes(empty))],
-      [1, Array(5).fill('lost')],
+      [1, Array(5).fill('missing')],
       'one that is empty is no mirror',
     );
   });
@@ -154,10 +154,10 @@ suite('ars verify-sync', async () => {
     await writeFile(file, ndjson(new Map(cutOff)));
     const pair = { ACCESS_KEY_ID: other.org.key.access_key_id, SECRET_ACCESS_KEY: other.org.key.secret_access_key };
     const words = ['--api', service.url, '--mirror', file];
-    assert.deepEqual(Object.values(causes(await call(pair, ...words))), ['lost']);
+    assert.deepEqual(Object.values(causes(await call(pair, ...words))), ['missing']);
     await service.withUnitOfWork((work) => recordResults(work, other.org.id, [{ ref: 'ana-1' }]));
     const behind = await call(pair, ...words);
-    assert.deepEqual([behind.code, Object.values(causes(behind))], [0, ['coming', 'coming']]);
+    assert.deepEqual([behind.code, Object.values(causes(behind))], [0, ['pending', 'pending']]);
   });
 
   for (const [type, timeOf, idOf] of [
@@ -253,10 +253,10 @@ suite('ars verify-sync', async () => {
     const through = walk.checkpoint!.since;
     await writeFile(file, ndjson(new Map([...now].filter(([id]) => id !== newest.id))));
     const words = ['--api', service.url, '--mirror', file];
-    assert.deepEqual(causes(await call({}, ...words)), { [newest.id]: 'coming' });
+    assert.deepEqual(causes(await call({}, ...words)), { [newest.id]: 'pending' });
     const later = new Date(Date.parse(through) + 1).toISOString();
     const told = await call({}, ...words, '--since', later);
-    assert.deepEqual([told.code, causes(told)], [1, { [newest.id]: 'lost' }], told.said);
+    assert.deepEqual([told.code, causes(told)], [1, { [newest.id]: 'missing' }], told.said);
     assert.equal((await call({}, ...words, '--since', 'yesterday')).code, 2);
   });
 
@@ -267,10 +267,10 @@ suite('ars verify-sync', async () => {
     const words = ['--api', front.url, '--mirror', file];
     assert.equal((await call({}, ...words, '--filters', 'subject=maths')).code, 0);
     const unfiltered = await call({}, ...words);
-    assert.equal(Object.values(causes(unfiltered)).join(), 'coming');
+    assert.equal(Object.values(causes(unfiltered)).join(), 'pending');
     // As in a query, a name that stands there twice is a list.
     for (const both of ['subject=english&subject=maths', 'subject=maths,english'])
-      assert.equal(Object.values(causes(await call({}, ...words, '--filters', both))).join(), 'coming', both);
+      assert.equal(Object.values(causes(await call({}, ...words, '--filters', both))).join(), 'pending', both);
     for (const [filters, says] of [
       ['status=completed', /can't be filtered by status/],
       ['learner_ref=ana-1&learner_ref=ben-1', /learner_ref more than once/],
@@ -293,7 +293,7 @@ suite('ars verify-sync', async () => {
     const words = ['--api', service.url, '--mirror', file, '--repair'];
     const refused = await call(pair, ...words);
     assert.deepEqual([refused.code, refused.json], [1, null]);
-    assert.match(refused.said, new RegExp(`Of 6 results in the mirror 6 are none that organisation ${id} `));
+    assert.match(refused.said, new RegExp(`organisation ${id} finds no trace of 6 of the 6 results `));
     assert.equal((await call({}, ...words, '--filters', 'subject=english')).code, 1);
     assert.equal(await readFile(file, 'utf8'), content);
     const forced = await call(pair, ...words, '--force');
@@ -400,7 +400,7 @@ suite('ars verify-sync', async () => {
         { SECRET_ACCESS_KEY: 'ars_test_wrong' },
         [...api, '--mirror', join(folder, 'walk.ndjson')],
         1,
-        /refuses the key pair/,
+        /refuses the access key/,
       ],
       [{}, ['--api', 'http://127.0.0.1:1', '--mirror', join(folder, 'walk.ndjson')], 1, /cannot be reached/],
       [{}, ['--api', `${service.url}/docs`, '--mirror', join(folder, 'walk.ndjson')], 1, /base address right/],
