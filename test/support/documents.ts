@@ -15,6 +15,7 @@ import { exampleOrigin, settingsTable } from '../../src/platform/config/settings
 import { architecturePicture } from './structure/architecture.ts';
 import { projectFiles } from './structure/source-tree.ts';
 import { clientTypes } from './client-types.ts';
+import { commandsPage } from './commands-page.ts';
 import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
@@ -243,6 +244,7 @@ export const userPages = projectFiles().filter((file) =>
 );
 
 export const documents: { path: string; make(): Promise<string> }[] = [
+  { path: 'docs/reference/commands.md', make: commandsPage },
   { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(exampleOrigin)) },
   { path: 'client/src/openapi.ts', make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))) },
   { path: 'docs/engineering/architecture.svg', make: architecturePicture },

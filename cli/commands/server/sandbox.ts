@@ -25,6 +25,7 @@ import { grantSandbox } from '../../../src/sandbox/own.ts';
 import { createSender } from '../../../src/integrations/webhooks/http/send.ts';
 import { refuseBusyPort } from '../../kit/port.ts';
 import { terminal } from '../../kit/terminal.ts';
+import { typeable } from '../../kit/help.ts';
 
 const options = {
   learners: or(count(1, 10_000_000), 2000),
@@ -60,7 +61,7 @@ ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 
   Console            ${url}/console
   E-mail address     ${sandbox.owner.email}
   Password           ${sandbox.owner.password}
-  Code               ${code}, for half a minute; a new one: npm run -s ars -- sandbox code
+  Code               ${code}, for half a minute; a new one: ars sandbox code
   Authenticator key  ${sandbox.owner.totp_secret}
 
 Paste these lines into another terminal:
@@ -173,7 +174,7 @@ async function run(call: Calling) {
   try {
     const { organisation_id: id } = sandbox.organisation;
     const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
-    if (!call.json) terminal().output.write(welcome(service, sandbox, since, perMinute, chaos));
+    if (!call.json) terminal().output.write(typeable(welcome(service, sandbox, since, perMinute, chaos)));
     // The service already answers requests while the other learners are created.
     filled = await sandbox.fill((done) => {
       hasFilled = true;
