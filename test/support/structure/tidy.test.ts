@@ -262,13 +262,14 @@ test('text is normalised by personal-data.ts', () =>
   ));
 
 suite('the tree', () => {
-  // It only falls. A change that brings a feature raises it and says why.
-  test('src and cli have at most 72,600 lines', () => {
+  // The base only falls. A change that brings a feature adds its lines below and says why in its commit.
+  const base = 72_600;
+  const features: Record<string, number> = { 'full help of every command': 700 };
+  const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
+
+  test(`src and cli have at most ${most} lines`, () => {
     const lines = [...src, ...cli].reduce((sum, file) => sum + read(file).split('\n').length - 1, 0);
-    assert.ok(
-      lines <= 72_600,
-      `They have ${lines.toLocaleString('en-GB')}. Cut, or say in the commit what the lines bring.`,
-    );
+    assert.ok(lines <= most, `They have ${lines}. Cut, or say in the commit what the lines bring.`);
   });
 
   test('no drawers', () =>
