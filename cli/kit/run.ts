@@ -79,7 +79,7 @@ function parserOption({ flag, about, option }: Command['options'][number]): Pars
   const end = isRequired ? ' (required)' : fallback === undefined || fallback === '' ? '' : ` (default: ${fallback})`;
   const parsed = new ParserOption(`${flag}${placeholder}`, about + values + end);
   if (isBare) parsed.preset('');
-  if (isMany) parsed.argParser<string[]>((one, before = []) => [...before, one]);
+  if (isMany) parsed.argParser<string[] | undefined>((one, before) => [...(before ?? []), one]);
   return parsed;
 }
 
