@@ -1,5 +1,6 @@
 import type { RequestStep } from '../../../src/governance/subject-requests/subject-requests.ts';
 import {
+  acknowledgeBy,
   requestKinds,
   findRequest,
   listRequests,
@@ -22,7 +23,7 @@ const requiredNote = { text: required(text) };
 const kinds = Object.keys(requestKinds) as (keyof typeof requestKinds)[];
 const ends = Object.keys(outcomes) as (keyof typeof outcomes)[];
 
-const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+const dayOf = (at: Date | null) => at?.toISOString().slice(0, 10) ?? null;
 
 function stepCommand<O extends Options>(
   name: string,
@@ -42,7 +43,7 @@ function stepCommand<O extends Options>(
         const done = isUuid(caseId) && (await addEntry(work, organisationId, caseId, { ...step, actor: operator }));
         if (!done) throw missing('case in which this can be done', caseId);
       });
-      return { json: { case_id: caseId, step: step.kind }, text: 'It is kept.' };
+      return { json: { case_id: caseId, step: step.kind }, text: 'The entry is saved.' };
     },
   });
 }
@@ -96,7 +97,7 @@ export const commands: Command[] = [
     examples: ['--organisation $ORG', '--organisation $ORG --state closed'],
     about: { state: 'Open or closed requests' },
     options: { state: or(word(['open', 'closed']), 'open' as const) },
-    run: async ({ app, organisationId, note, options: { state } }) => {
+    run: async ({ app, organisation, organisationId, note, options: { state } }) => {
       const rows = await allOf((from, limit) => listRequests(app.db, organisationId, { state, from, limit }));
       await note(state);
       return listOf(rows, [
@@ -105,6 +106,7 @@ export const commands: Command[] = [
         ['Learner', 'learner_id'],
         ['Received', (row) => dayOf(row.received_at)],
         ['Due', (row) => dayOf(row.due_at)],
+        ['Acknowledge by', (row) => dayOf(acknowledgeBy(row, organisation.time_zone))],
         ['State', (row) => row.outcome ?? (row.paused_since === null ? 'open' : 'paused')],
       ]);
     },
@@ -114,16 +116,17 @@ export const commands: Command[] = [
     summary: 'Show a data subject request with its steps',
     examples: ['--organisation $ORG CASE_ID', '--organisation $ORG CASE_ID --json'],
     takes: 'CASE_ID',
-    run: async ({ app, organisationId, note, positionals }) => {
+    run: async ({ app, organisation, organisationId, note, positionals }) => {
       const found = await foundById('case', positionals[0]!, (id) => findRequest(app.db, organisationId, id));
       const { case_id: caseId } = found;
       const entries = await listEntries(app.db, organisationId, caseId);
       await note(caseId);
       const { kind, due_at, outcome } = found;
+      const by = dayOf(acknowledgeBy(found, organisation.time_zone));
       return {
-        json: { ...found, entries },
+        json: { ...found, acknowledge_by: by, entries },
         text: [
-          `${requestKinds[kind]}; due ${dayOf(due_at)}${outcome === null ? '' : `; closed: ${outcomes[outcome]}`}`,
+          `${requestKinds[kind]}; due ${dayOf(due_at)}${by === null ? '' : `; acknowledge by ${by}`}${outcome === null ? '' : `; closed: ${outcomes[outcome]}`}`,
           ...entries.map((one) => `${one.at.toISOString()}  ${one.kind}  ${one.text ?? ''}`.trimEnd()),
         ].join('\n'),
       };

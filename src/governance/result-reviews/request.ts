@@ -10,7 +10,7 @@ import { waitingOf } from './decide.ts';
 
 /** A learner asks for a human review of an automated result (UK GDPR, articles 22A to 22C). */
 
-/** The deadline of a request: one calendar month (article 12(3)), or the last day of a shorter month. */
+/** The deadline of a request: one calendar month (UK GDPR, Articles 12 and 12A), or the last day of a shorter month. */
 export function monthAfter(at: Date): Date {
   const later = new Date(at);
   later.setUTCMonth(at.getUTCMonth() + 1);

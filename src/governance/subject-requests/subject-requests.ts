@@ -7,15 +7,15 @@ import { readOrganisation } from '../../organisations/organisations.ts';
 import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../../organisations/zone.ts';
 
 /**
- * Data subject requests and complaints. Each is due in 1 month, or in 3 months if the deadline was extended (UK GDPR,
- * article 12). The deadline is paused while the organisation verifies the requester.
+ * Data subject requests and complaints. A request is due in 1 month; complex or many requests may take 2 more months
+ * (UK GDPR, Articles 12 and 12A). A complaint is acknowledged within 30 days (Data Protection Act 2018, section 164A).
  */
 export const requestKinds = {
-  access: 'Access: what is held of them',
+  access: 'Access to personal data',
   erasure: 'Erasure',
   rectification: 'Rectification',
   objection: 'Objection',
-  review: 'A person’s look at an automated result',
+  review: 'Human review of a result',
   complaint: 'Complaint',
 } as const;
 export type RequestKind = keyof typeof requestKinds;
@@ -24,7 +24,7 @@ export const outcomes = {
   done: 'Done as asked',
   partly: 'Done in part',
   refused: 'Refused',
-  withdrawn: 'Taken back by the person',
+  withdrawn: 'Withdrawn by the person',
 } as const;
 export type RequestOutcome = keyof typeof outcomes;
 
@@ -45,18 +45,21 @@ export type SubjectRequest = {
   outcome: RequestOutcome | null;
   opened_by: string;
   closed_at: Date | null;
+  acknowledged_at: Date | null;
 };
 
 export type RequestEntry = {
   entry_no: number;
   at: Date;
   actor: string;
-  kind: 'opened' | 'note' | 'paused' | 'resumed' | 'extended' | 'closed';
+  kind: 'opened' | 'note' | 'paused' | 'resumed' | 'extended' | 'acknowledged' | 'closed';
   text: string | null;
 };
 
-const columns =
-  'case_id, kind, learner_id, about, received_at, due_at, extended, paused_since, paused_ms, outcome, opened_by, closed_at';
+const columns = `
+  case_id, kind, learner_id, about, received_at, due_at, extended, paused_since, paused_ms, outcome, opened_by, closed_at,
+  (select max(at) from data_case_entry e where e.organisation_id = data_case.organisation_id
+      and e.case_id = data_case.case_id and e.kind = 'acknowledged') as acknowledged_at`;
 const insert = statement('case.insert')`
   insert into data_case (organisation_id, case_id, kind, learner_id, about, received_at, due_at, opened_by)
   values ($1, $2, $3, $4, $5, $6, $7, $8)`;
@@ -110,6 +113,12 @@ function dueAt(
   return new Date(last.getTime() + (paused_ms % dayMs));
 }
 
+/** The end of the 30th day after receipt; null if no acknowledgement is due. */
+export const acknowledgeBy = (one: SubjectRequest, zone: string): Date | null =>
+  one.kind === 'complaint' && one.acknowledged_at === null && one.closed_at === null
+    ? lastInstantOf(dayAfter(dayOf(one.received_at, zone), 30), zone)
+    : null;
+
 /** @throws ApiError not_found if the learner was erased */
 export async function openRequest(
   work: UnitOfWork,
@@ -137,22 +146,20 @@ export async function openRequest(
 }
 
 export type RequestStep =
-  | { kind: 'note'; text: string }
-  | { kind: 'paused'; text: string }
-  | { kind: 'resumed'; text: string | null }
-  | { kind: 'extended'; text: string }
+  | { kind: 'note' | 'paused' | 'extended'; text: string }
+  | { kind: 'resumed' | 'acknowledged'; text: string | null }
   | { kind: 'closed'; text: string | null; outcome: RequestOutcome };
 
 /** Text about an erased learner is refused. The message is shown to the person who wrote the text. */
 export class AboutErased extends Error {
   constructor() {
-    super('The learner is erased: no text is kept about them any more. The case can be closed without one.');
+    super('The learner is erased, so no text about them is kept. Close the request without a text.');
   }
 }
 
 /**
  * Adds an entry to an open request. Meanwhile, an erasure waits for the feed's lock.
- * @returns false if there is no such open request, or the request is already paused or extended
+ * @returns false if there is no such open request, or the step is already done or does not apply
  * @throws AboutErased
  */
 export async function addEntry(
@@ -165,6 +172,8 @@ export async function addEntry(
   const [found] = await work.tx.query<SubjectRequest>(lock, [organisationId, caseId]);
   if (found === undefined || found.closed_at !== null) return false;
   if (step.text !== null && (await isOfErased(work.tx, organisationId, found))) throw new AboutErased();
+  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
+  if (step.kind === 'acknowledged' && acknowledgeBy(found, zone) === null) return false;
   const now = new Date(work.nowMs);
   const next = { ...found };
   if (step.kind === 'paused') {
@@ -184,7 +193,6 @@ export async function addEntry(
     next.outcome = step.outcome;
     next.closed_at = now;
   }
-  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
   await work.tx.query(update, [
     organisationId,
     caseId,

@@ -217,7 +217,7 @@ create table data_case_entry (
   kind text not null,
   organisation_id bigint not null,
   text text,
-  constraint data_case_entry_kind_check CHECK ((kind = ANY (ARRAY['opened'::text, 'note'::text, 'paused'::text, 'resumed'::text, 'extended'::text, 'closed'::text]))),
+  constraint data_case_entry_kind_check CHECK ((kind = ANY (ARRAY['opened'::text, 'note'::text, 'paused'::text, 'resumed'::text, 'extended'::text, 'acknowledged'::text, 'closed'::text]))),
   constraint data_case_entry_organisation_id_case_id_fkey FOREIGN KEY (organisation_id, case_id) REFERENCES data_case(organisation_id, case_id) ON DELETE CASCADE,
   constraint data_case_entry_pkey PRIMARY KEY (organisation_id, case_id, entry_no)
 );

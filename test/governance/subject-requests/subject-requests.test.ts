@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import type { RequestStep } from '../../../src/governance/subject-requests/subject-requests.ts';
 import {
   AboutErased,
+  acknowledgeBy,
   countDueRequests,
   findRequest,
   listEntries,
@@ -14,7 +15,7 @@ import { feedQueue, withUnitOfWork } from '../../../src/platform/db/unit-of-work
 import { eraseLearner } from '../../../src/governance/erasure/erase.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/governance/legal-holds/holds.ts';
 import { manualClock } from '../../platform/time/manual-clock.ts';
-import { dayOf, lastInstantOf } from '../../../src/organisations/zone.ts';
+import { dayAfter, dayOf, lastInstantOf } from '../../../src/organisations/zone.ts';
 import { ars } from '../../support/ars.ts';
 import { withService } from '../../support/service.ts';
 import { personOf } from '../../web/console/visitor.ts';
@@ -28,7 +29,7 @@ const { app } = service;
 const org = await service.organisation();
 const base = `/console/${org.publicId}/data-protection`;
 
-async function opens(kind: 'access' | 'erasure' = 'access'): Promise<string> {
+async function opens(kind: 'access' | 'erasure' | 'complaint' = 'access'): Promise<string> {
   const caseId = app.random.uuid();
   const given = { kind, learnerId: null, about: 'Ana Silva, by letter', note: null, actor: 'operator' };
   await service.withUnitOfWork((work) =>
@@ -159,6 +160,22 @@ suite('the clock of a case', () => {
     );
   });
 
+  test('a complaint is acknowledged by the 30th day after receipt, once, and no other request is', async () => {
+    const id = await opens('complaint');
+    const by = async () => acknowledgeBy((await findRequest(app.db, org.id, id))!, 'Europe/London');
+    const received = dayOf(new Date(clock.nowMs()), 'Europe/London');
+    assert.deepEqual(await by(), lastInstantOf(dayAfter(received, 30), 'Europe/London'));
+    const acknowledged = { kind: 'acknowledged', text: null } as const;
+    assert.equal(await takes(await opens('access'), acknowledged), false);
+    assert.equal(await takes(id, acknowledged), true);
+    assert.equal(await by(), null);
+    assert.equal((await findRequest(app.db, org.id, id))!.acknowledged_at!.getTime(), clock.nowMs());
+    assert.equal(await takes(id, acknowledged), false, 'once');
+    const unacknowledged = await opens('complaint');
+    await takes(unacknowledged, { kind: 'closed', outcome: 'done', text: null });
+    assert.equal(await takes(unacknowledged, acknowledged), false, 'closed');
+  });
+
   test('two at once: one closes it', async () => {
     const id = await opens();
     const closes = () => takes(id, { kind: 'closed', outcome: 'done', text: null });
@@ -230,7 +247,7 @@ suite('cases in the console and at the command line', () => {
     const form = { kind: 'erasure', learner, about: '', received: '2026-02-10', note: 'By <telephone>' };
     const refused = await owner.post(`${base}/open`, { ...form, note: 'AB 12 34 56 C', once: app.random.uuid() });
     assert.equal(refused.status, 422);
-    assert.match(refused.text, /National Insurance number: it is never stored/);
+    assert.match(refused.text, /National Insurance number, which is never stored/);
     for (const wrong of [{ kind: 'x' }, { learner: app.random.uuid() }, { learner: '' }, { received: '2099-01-01' }])
       assert.equal((await owner.post(`${base}/open`, { ...form, ...wrong, once: app.random.uuid() })).status, 422);
     const once = app.random.uuid();
@@ -242,10 +259,10 @@ suite('cases in the console and at the command line', () => {
     const here = `${base}/cases/${once}`;
     const page = (await auditor.get(here)).text;
     assert.match(page, /By &lt;telephone&gt;/);
-    assert.doesNotMatch(page, /Keep it/);
+    assert.doesNotMatch(page, /Add entry/);
     assert.match((await owner.get(here)).text, new RegExp(`learners/${learner}/erase`));
     assert.equal((await auditor.post(`${here}/step`, { step: 'note', text: 'x' })).status, 404);
-    assert.match((await owner.post(`${here}/step`, { step: 'paused', text: '' })).text, /Say why/);
+    assert.match((await owner.post(`${here}/step`, { step: 'paused', text: '' })).text, /Enter the reason/);
     assert.equal((await owner.post(`${here}/step`, { step: 'paused', text: 'Who?' })).status, 303);
     assert.match((await owner.get(base)).text, /Paused since/);
     assert.equal((await owner.post(`${here}/step`, { step: 'closed-done', text: '' })).status, 303);
@@ -253,6 +270,27 @@ suite('cases in the console and at the command line', () => {
     assert.equal((await owner.post(`${here}/step`, { step: 'note', text: 'More' })).status, 422);
     for (const role of ['tutor', 'developer'] as const)
       assert.equal((await (await personOf(service, org.id, role)).get(here)).status, 404);
+  });
+
+  test('a complaint shows until when it is acknowledged, and then when it was', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const auditor = await personOf(service, org.id, 'auditor');
+    const complaint = { kind: 'complaint', learner: '', about: 'A parent', received: '2026-01-31', note: '' };
+    const once = app.random.uuid();
+    await owner.post(`${base}/open`, { ...complaint, once });
+    const here = `${base}/cases/${once}`;
+    const shown = /Acknowledge by <time[^>]*>2 March 2026</;
+    assert.match((await auditor.get(base)).text, shown);
+    assert.doesNotMatch((await auditor.get(here)).text, /Record acknowledgement/);
+    const page = (await owner.get(here)).text;
+    assert.match(page, shown);
+    assert.match(page, />Record acknowledgement</);
+    assert.equal((await owner.post(`${here}/step`, { step: 'acknowledged' })).status, 303);
+    const after = (await owner.get(here)).text;
+    assert.match(after, /Acknowledged<\/dt><dd><time/);
+    assert.match(after, /Complaint acknowledged/);
+    assert.doesNotMatch(after, /Acknowledge by|Record acknowledgement/);
+    assert.equal((await owner.post(`${here}/step`, { step: 'acknowledged' })).status, 422, 'once');
   });
 
   test('of whoever is erased nothing is written any more, and the case is closed without a text', async () => {
@@ -281,11 +319,11 @@ suite('cases in the console and at the command line', () => {
     await assert.rejects(takes(second, { kind: 'closed', outcome: 'done', text: 'Canary was told' }), AboutErased);
     const here = `${base}/cases/${first}`;
     const page = (await owner.get(here)).text;
-    assert.match(page, /no text is kept about them any more/);
+    assert.match(page, /no text about them is kept/);
     assert.doesNotMatch(page, /name="text"|value="note"/);
     const refused = await owner.post(`${here}/step`, { step: 'closed-done', text: 'Canary was told' });
     assert.equal(refused.status, 422);
-    assert.match(refused.text, /can be closed without one/);
+    assert.match(refused.text, /Close the request without a text/);
     for (const step of ['resumed', 'closed-done'])
       assert.equal((await owner.post(`${here}/step`, { step, text: '' })).status, 303, step);
     const left = await app.db.query('select from data_case_entry where organisation_id = $1 and text like $2', [
@@ -300,6 +338,7 @@ suite('cases in the console and at the command line', () => {
     const opened = await run('case', 'open', '--kind', 'complaint', '--about', 'A parent', '--received', '2026-01-05');
     assert.equal(opened.json.due_at.slice(0, 10), '2026-02-05');
     const id = opened.json.case_id as string;
+    assert.equal((await run('case', 'show', id)).json.acknowledge_by, '2026-02-04');
     assert.equal((await run('case', 'open', '--kind', 'complaint')).code, 2);
     assert.equal((await run('case', 'close', id, '--outcome', 'partly', '--text', 'Told')).code, 0);
     assert.equal((await run('case', 'note', id, '--text', 'More')).code, 1);

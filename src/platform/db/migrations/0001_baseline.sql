@@ -1205,7 +1205,8 @@ create table data_case_entry (
   entry_no        int4 not null,
   at              timestamptz not null,
   actor           text not null,
-  kind            text not null check (kind in ('opened', 'note', 'paused', 'resumed', 'extended', 'closed')),
+  kind            text not null
+    check (kind in ('opened', 'note', 'paused', 'resumed', 'extended', 'acknowledged', 'closed')),
   text            text,
   primary key (organisation_id, case_id, entry_no),
   foreign key (organisation_id, case_id) references data_case on delete cascade

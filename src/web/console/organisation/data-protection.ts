@@ -6,7 +6,7 @@ import { managers, auditReaders } from '../../../organisations/users/roles.ts';
 import { actorNames } from '../kit/reader.ts';
 import { day, moment, notice, readCount, code, readPage, facts, instant, table, number } from '../kit/blocks.ts';
 import { learnerOf } from '../learners/erasure.ts';
-import { type Faults, isFaulty, faultsIn, fieldsOf } from '../kit/form.ts';
+import { type Faults, buttonForm, hiddenField, isFaulty, faultsIn, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, onceOf, findOr404, post } from '../kit/route.ts';
 import { lastInstantOf, dayOf } from '../../../organisations/zone.ts';
@@ -16,6 +16,7 @@ import {
   type RequestEntry,
   type RequestStep,
   AboutErased,
+  acknowledgeBy,
   requestKinds,
   findRequest,
   isRequestKind,
@@ -35,7 +36,7 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 const path = '/data-protection';
 
 export const dataProtectionRoutes: ConsoleRoute[] = [
-  get(path, auditReaders, cases, { menu: 'Data protection', section: 'organisation' }),
+  get(path, auditReaders, cases, { menu: 'Data subject requests', section: 'organisation' }),
   ...formRoutes(`${path}/open`, managers, openPage, open),
   get(`${path}/cases/{case_id}`, auditReaders, casePage),
   post(`${path}/cases/{case_id}/step`, managers, step),
@@ -45,20 +46,22 @@ const dayMs = 86_400_000;
 /** Requests that are due within this time are marked, and the dashboard counts them. */
 export const soonMs = 7 * dayMs;
 
-function clockOf(one: SubjectRequest, nowMs: number, zone: string): Content {
+function deadlineOf(one: SubjectRequest, nowMs: number, zone: string): Content {
   if (one.closed_at !== null) return html`Closed ${day(one.closed_at, zone)}: ${outcomes[one.outcome!]}`;
-  if (one.paused_since !== null) return html`Paused since ${day(one.paused_since, zone)}`;
   const days = Math.ceil((one.due_at.getTime() - nowMs) / dayMs);
-  const by = html`by ${day(one.due_at, zone)}`;
-  if (days <= 0) return html`<strong>Overdue</strong>: ${by}`;
-  return html`${one.due_at.getTime() - nowMs <= soonMs ? html`<strong>Soon</strong>: ` : null}${by}, in ${days} ${days === 1 ? 'day' : 'days'}`;
+  const by = html`answer by ${day(one.due_at, zone)}`;
+  const receipt = acknowledgeBy(one, zone);
+  const acknowledge = receipt && html`Acknowledge by ${day(receipt, zone)}; `;
+  if (one.paused_since !== null) return html`${acknowledge}Paused since ${day(one.paused_since, zone)}`;
+  if (days <= 0) return html`${acknowledge}<strong>Overdue</strong>: ${by}`;
+  return html`${acknowledge}${one.due_at.getTime() - nowMs <= soonMs ? html`<strong>Soon</strong>: ` : null}${by}, in ${days} ${days === 1 ? 'day' : 'days'}`;
 }
 
 const aboutWhom = (base: string, one: SubjectRequest): Content =>
   one.learner_id === null
     ? one.about === null
-      ? 'Somebody whose texts are gone'
-      : 'Somebody who is no learner here'
+      ? 'Unknown: the texts are deleted'
+      : 'Not a learner here'
     : html`<a href="${base}/learners/${one.learner_id}"><code>${one.learner_id}</code></a>`;
 
 async function cases(visit: Visit): Promise<Answer> {
@@ -70,16 +73,16 @@ async function cases(visit: Visit): Promise<Answer> {
   const nowMs = app.clock.nowMs();
   const here = base + path;
   return listPage(visit, {
-    title: 'Data protection',
-    intro: html`<p>What people ask about their data, and what they complain of. Each case has one month from the day it came, and two more if you write why. The clock stands still while you find out who asks.</p><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Open a case</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open cases' : 'Closed cases'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>`,
-    caption: isClosed ? 'Closed, the latest first' : 'Open, the first that is due first',
-    none: isClosed ? 'No case has been closed yet.' : 'There is no open case.',
+    title: 'Data subject requests',
+    intro: html`<p>Requests about personal data, and complaints.</p><ul><li>Answer a request within 1 month of receipt. If you must check identity, the month starts when you know who asks.</li><li>Complex or many requests may take 2 more months. Tell the person why within the first month.</li><li>Acknowledge a complaint within 30 days, and answer it without undue delay.</li></ul><div class="actions">${managers.includes(role) && html`<a class="button" href="${here}/open">Record request</a>`}<a href="${isClosed ? here : `${here}?state=closed`}">${isClosed ? 'Open requests' : 'Closed requests'}</a><a href="${here}/retention">Retention</a><a href="${here}/holds">Legal holds</a></div>`,
+    caption: isClosed ? 'Closed requests, latest first' : 'Open requests, earliest deadline first',
+    none: isClosed ? 'No request has been closed yet.' : 'No request is open. Record each request when it arrives.',
     rows,
     columns: {
-      Case: (one) => html`<a href="${here}/cases/${one.case_id}">${requestKinds[one.kind]}</a>`,
-      About: (one) => aboutWhom(base, one),
-      Came: (one) => day(one.received_at, zone),
-      Clock: (one) => clockOf(one, nowMs, zone),
+      Request: (one) => html`<a href="${here}/cases/${one.case_id}">${requestKinds[one.kind]}</a>`,
+      Person: (one) => aboutWhom(base, one),
+      Received: (one) => day(one.received_at, zone),
+      Deadline: (one) => deadlineOf(one, nowMs, zone),
     },
     next: last && String(from + rows.length),
     after: 'from',
@@ -89,19 +92,19 @@ async function cases(visit: Visit): Promise<Answer> {
 function openPage(visit: Visit, faults: Faults = {}): Answer {
   const { app, base, zone, query } = visit;
   return formPage(visit, {
-    title: 'Open a case',
-    says: 'A request about data, or a complaint: from now on it has a clock.',
-    back: { to: base + path, label: 'Data protection' },
+    title: 'Record request',
+    says: 'The deadline counts from the day of receipt. A complaint is acknowledged within 30 days.',
+    back: { to: base + path, label: 'Data subject requests' },
     faults,
-    button: 'Open the case',
+    button: 'Record request',
     fields: (f) => [
-      f.choose('kind', 'What is asked for', requestKinds),
-      f.text('learner', 'Learner’s id (optional)', {
-        hint: 'It stands on the learner’s page. What is written here goes with the learner if they are erased.',
+      f.choose('kind', 'Kind of request', requestKinds),
+      f.text('learner', 'Learner ID (optional)', {
+        hint: 'Shown on the learner’s page. An erasure deletes the request’s texts.',
         initial: query.get('learner') ?? '',
       }),
-      f.text('about', 'Who asks, and how to answer them (where they are no learner here)'),
-      f.text('received', 'Day on which it came', { type: 'date', initial: dayOf(new Date(app.clock.nowMs()), zone) }),
+      f.text('about', 'Who asks, and their contact (if not a learner here)'),
+      f.text('received', 'Day of receipt', { type: 'date', initial: dayOf(new Date(app.clock.nowMs()), zone) }),
       f.lines('note', 'Note (optional)', { hint: 'Never a National Insurance number.' }),
       f.once(app),
     ],
@@ -111,10 +114,13 @@ function openPage(visit: Visit, faults: Faults = {}): Answer {
 function faultOf(text: string): string | null {
   if (isTooLong(text, limits.caseTextChars) || !text.isWellFormed() || text.includes('\0'))
     return `Enter at most ${number(limits.caseTextChars)} characters.`;
-  return holdsNationalInsuranceNumber(text)
-    ? 'Leave out the National Insurance number: it is never stored here.'
-    : null;
+  return numberFault(text);
 }
+
+const numberFault = (text: string): string | null =>
+  holdsNationalInsuranceNumber(text)
+    ? 'The text contains a National Insurance number, which is never stored here. Remove it.'
+    : null;
 
 async function open(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
@@ -127,14 +133,14 @@ async function open(visit: Visit): Promise<Answer> {
   const isPast = receivedAt !== null && receivedAt.getTime() - dayMs <= app.clock.nowMs();
   const isNobody = learner === '' && about === '';
   const faults = faultsIn({
-    kind: !isRequestKind(kind) && 'Choose what is asked for.',
+    kind: !isRequestKind(kind) && 'Choose the kind of request.',
     learner:
       learner !== '' &&
       !isPresent &&
-      'There is no learner with this id: copy it from the learner’s page, or leave this empty.',
-    about: isNobody ? 'Say who asks, or name a learner above.' : faultOf(about),
+      'No learner has this ID. Copy the ID from the learner’s page, or leave this empty.',
+    about: isNobody ? 'Enter who asks, or a learner ID.' : faultOf(about),
     note: faultOf(note),
-    received: !isPast && 'Choose today, or a day before it.',
+    received: !isPast && 'Choose today or an earlier day.',
   });
   if (isFaulty(faults) || !isRequestKind(kind)) return openPage(visit, faults);
   const caseId = onceOf(visit);
@@ -150,11 +156,12 @@ async function open(visit: Visit): Promise<Answer> {
 const caseOf = (visit: Visit): Promise<SubjectRequest> => findOr404(visit, 'case_id', findRequest);
 
 const entryWords: Record<RequestEntry['kind'], string> = {
-  opened: 'Opened',
+  opened: 'Recorded',
   note: 'Note',
-  paused: 'Clock stopped',
-  resumed: 'Clock goes on',
-  extended: 'Two more months',
+  paused: 'Deadline paused',
+  resumed: 'Deadline resumed',
+  extended: 'Deadline extended by 2 months',
+  acknowledged: 'Complaint acknowledged',
   closed: 'Closed',
 };
 
@@ -169,19 +176,25 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const isManaged = one.closed_at === null && managers.includes(role);
   return {
     title: requestKinds[one.kind],
-    back: { to: base + path, label: 'Data protection' },
+    back: { to: base + path, label: 'Data subject requests' },
     faults,
     main: [
-      notice(query, { opened: 'The case is open, and its clock runs.', kept: 'It is kept.' }),
+      notice(query, { opened: 'The request is recorded.', kept: 'The entry is saved.' }),
       facts({
-        About: aboutWhom(base, one),
+        Person: aboutWhom(base, one),
         'Who asks': one.about,
-        Came: day(one.received_at, zone),
-        Clock: clockOf(one, app.clock.nowMs(), zone),
-        Extended: one.extended ? 'Yes, by two months' : 'No',
+        Received: day(one.received_at, zone),
+        Deadline: deadlineOf(one, app.clock.nowMs(), zone),
+        Acknowledged: one.acknowledged_at && day(one.acknowledged_at, zone),
+        Extended: one.extended ? 'Yes, by 2 months' : 'No',
       }),
+      isManaged &&
+        acknowledgeBy(one, zone) !== null &&
+        buttonForm(`${base}${path}/cases/${one.case_id}/step`, 'Record acknowledgement', [
+          hiddenField('step', 'acknowledged'),
+        ]),
       isManaged && one.learner_id !== null && doing(base, one),
-      table<RequestEntry>('What was done', rows, {
+      table<RequestEntry>('Entries', rows, {
         Time: (row) => instant(row.at, zone),
         What: (row) => entryWords[row.kind],
         By: (row) => by(row.actor),
@@ -195,44 +208,38 @@ async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
 
 function doing(base: string, one: SubjectRequest): Content {
   const here = `${base}/learners/${one.learner_id}`;
-  if (one.kind === 'access')
-    return html`<p><a href="${here}/export">Make the file with everything held of them</a></p>`;
-  if (one.kind === 'erasure') return html`<p><a href="${here}/erase">See what an erasure takes</a></p>`;
-  return html`<p><a href="${here}">Open the learner</a></p>`;
+  if (one.kind === 'access') return html`<p><a href="${here}/export">Export learner data</a></p>`;
+  if (one.kind === 'erasure') return html`<p><a href="${here}/erase">Erase learner</a></p>`;
+  return html`<p><a href="${here}">Open learner</a></p>`;
 }
 
-const extension = {
-  value: 'extended',
-  label: 'Take two more months',
-  hint: 'For many or difficult requests; tell the person why.',
-};
+const pauseHint = 'While you check identity, or while the person clarifies an access request.';
+const extendHint = 'Only for complex or many requests. Tell the person why within the first month.';
 
 /** @param isGone true if the learner is erased, so that no text about them may be stored */
 function stepForm(visit: Visit, one: SubjectRequest, isGone: boolean, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
   const withText = [
-    { value: 'note', label: 'Add a note' },
-    ...(one.paused_since === null
-      ? [{ value: 'paused', label: 'Stop the clock', hint: 'While you find out who asks, or what is meant.' }]
-      : []),
-    ...(one.extended ? [] : [extension]),
+    { value: 'note', label: 'Note' },
+    ...(one.paused_since === null ? [{ value: 'paused', label: 'Pause deadline', hint: pauseHint }] : []),
+    ...(one.extended ? [] : [{ value: 'extended', label: 'Extend deadline by 2 months', hint: extendHint }]),
   ];
   const choices = [
     ...(isGone ? [] : withText),
-    ...(one.paused_since === null ? [] : [{ value: 'resumed', label: 'Let the clock go on' }]),
+    ...(one.paused_since === null ? [] : [{ value: 'resumed', label: 'Resume deadline' }]),
     ...Object.entries(outcomes).map(([value, label]) => ({ value: `closed-${value}`, label: `Close: ${label}` })),
   ];
-  return html`<h2>Go on</h2>${f.form('Keep it', { to: `${visit.base}${path}/cases/${one.case_id}/step` }, [
-    f.choose('step', 'What is done', choices, { initial: isGone ? '' : 'note' }),
+  return html`<h2>Add entry</h2>${f.form('Add entry', { to: `${visit.base}${path}/cases/${one.case_id}/step` }, [
+    f.choose('step', 'Entry', choices, { initial: isGone ? '' : 'note' }),
     isGone
-      ? html`<p>The learner is erased: no text is kept about them any more.</p>`
-      : f.lines('text', 'Text', { hint: 'Why, or what was answered. Never a National Insurance number.' }),
+      ? html`<p>The learner is erased, so no text about them is kept.</p>`
+      : f.lines('text', 'Text', { hint: 'The reason, or your answer. Never a National Insurance number.' }),
   ])}`;
 }
 
 function readStep(step: string, text: string): RequestStep | null {
   if (step === 'note' || step === 'paused' || step === 'extended') return { kind: step, text };
-  if (step === 'resumed') return { kind: step, text: text || null };
+  if (step === 'resumed' || step === 'acknowledged') return { kind: step, text: text || null };
   const outcome = step.replace(/^closed-/, '');
   return step.startsWith('closed-') && isRequestOutcome(outcome)
     ? { kind: 'closed', outcome, text: text || null }
@@ -246,15 +253,15 @@ async function step(visit: Visit): Promise<Answer> {
   const read = readStep(sent.raw('step'), text);
   const isMissing = text === '' && read !== null && ['note', 'paused', 'extended'].includes(read.kind);
   const faults = faultsIn({
-    text: isMissing ? (read.kind === 'note' ? 'Enter the note.' : 'Say why.') : faultOf(text),
-    step: read === null && 'Choose what is done.',
+    text: isMissing ? (read.kind === 'note' ? 'Enter the note.' : 'Enter the reason.') : faultOf(text),
+    step: read === null && 'Choose an entry.',
   });
   if (isFaulty(faults) || read === null) return casePage(visit, faults);
   const { case_id: id } = one;
   try {
     const isDone = await change((work) => addEntry(work, organisationId, id, { ...read, actor }), id);
     if (isDone) return { to: `${base}${path}/cases/${id}?did=kept` };
-    return await casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });
+    return await casePage(visit, { step: 'This entry exists already, or the request is closed. Check the entries.' });
   } catch (error) {
     if (!(error instanceof AboutErased)) throw error;
     return casePage(visit, { step: error.message });
@@ -294,7 +301,7 @@ const isInForce = (one: Hold, nowMs: number): boolean =>
   one.released_at === null && (one.ends_at === null || one.ends_at.getTime() > nowMs);
 
 const onWhom = (base: string, { learner_id: id }: Hold): Content =>
-  id === null ? 'The whole organisation' : html`<a href="${base}/learners/${id}">${code(id)}</a>`;
+  id === null ? 'The organisation' : html`<a href="${base}/learners/${id}">${code(id)}</a>`;
 
 async function holds(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
@@ -307,15 +314,15 @@ async function holds(visit: Visit): Promise<Answer> {
   ]);
   return listPage(visit, {
     title: 'Legal holds',
-    back: { to: `${base}/data-protection`, label: 'Data protection' },
+    back: { to: `${base}/data-protection`, label: 'Data subject requests' },
     intro: [
-      notice(query, { placed: 'The hold is in force.', released: 'The hold is released.' }),
-      html`<p>Whoever is under a hold can’t be erased, their results can’t be withdrawn, and retention leaves them alone. A hold on one learner is placed from the learner’s page.</p>`,
+      notice(query, { placed: 'The legal hold is placed.', released: 'The legal hold is released.' }),
+      html`<p>A legal hold keeps data. While a hold is in force, held learners can’t be erased, their results can’t be withdrawn, and retention deletes nothing of them. To hold one learner, open the learner’s page.</p>`,
       isManager &&
-        html`<div class="actions"><a class="button" href="${base}${holdsPath}/create">Hold the whole organisation</a></div>`,
+        html`<div class="actions"><a class="button" href="${base}${holdsPath}/create">Place legal hold</a></div>`,
     ],
-    caption: 'Those in force first',
-    none: 'There is no hold.',
+    caption: 'Legal holds, those in force first',
+    none: 'There is no legal hold. Place one if data is needed for a claim or an audit.',
     rows,
     columns: {
       On: (one) => onWhom(base, one),
@@ -336,27 +343,28 @@ function createPage(visit: Visit, learnerId: string | null, faults: Faults = {})
   const { app, base } = visit;
   const isWhole = learnerId === null;
   return formPage(visit, {
-    title: isWhole ? 'Hold the whole organisation' : 'Hold this learner’s data',
+    title: isWhole ? 'Place legal hold on the organisation' : 'Place legal hold on the learner',
     back: isWhole
       ? { to: base + holdsPath, label: 'Legal holds' }
       : { to: `${base}/learners/${learnerId}`, label: 'The learner' },
     faults,
-    intro: html`<p>While it is in force, ${isWhole ? 'no learner can be erased, no result can be withdrawn, and retention deletes nothing' : 'this learner can’t be erased, their results can’t be withdrawn, and retention leaves them alone'}. Who placed it, when and why is kept.</p>`,
-    button: 'Place the hold',
+    intro: html`<p>While the hold is in force, ${isWhole ? 'no learner can be erased, no result can be withdrawn, and retention deletes nothing' : 'this learner can’t be erased, their results can’t be withdrawn, and retention deletes nothing of them'}. You can release the hold at any time. The list of holds keeps who placed it, when and why.</p>`,
+    button: 'Place legal hold',
     fields: (f) => [
-      f.text('reason', 'Reason', { hint: 'Such as the number of a claim or of an audit. Not the person’s name.' }),
-      f.text('until', 'Last day (optional)', { hint: 'Empty: until somebody releases it.', type: 'date' }),
+      f.text('reason', 'Reason', { hint: 'Such as the number of a claim or an audit. No names.' }),
+      f.text('until', 'Last day (optional)', {
+        hint: 'Such as 2027-01-31. Empty: until you release the hold.',
+        type: 'date',
+      }),
       f.once(app),
     ],
   });
 }
 
-export function faultOfReason(text: string): string | null {
-  if (!isPlainText(text, limits.reasonChars)) return `Enter a reason of at most ${limits.reasonChars} characters.`;
-  return holdsNationalInsuranceNumber(text)
-    ? 'Leave out the National Insurance number: it is never stored here.'
-    : null;
-}
+const faultOfReason = (text: string): string | null =>
+  isPlainText(text, limits.reasonChars)
+    ? numberFault(text)
+    : `Enter a reason of at most ${limits.reasonChars} characters.`;
 
 async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
@@ -366,7 +374,7 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   const isOver = until !== '' && (endsAt === null || endsAt.getTime() <= app.clock.nowMs());
   const faults = faultsIn({
     reason: faultOfReason(reason),
-    until: isOver && 'Choose a day from today on, such as 2027-01-31, or none.',
+    until: isOver && 'The last day is over or is no date. Choose today or a later day, or leave it empty.',
   });
   if (isFaulty(faults)) return createPage(visit, learnerId, faults);
   const holdId = onceOf(visit);
@@ -388,13 +396,13 @@ async function showRelease(visit: Visit): Promise<Answer> {
   const { base } = visit;
   const one = await holdOf(visit);
   return confirmPage(visit, {
-    title: 'Release this hold?',
+    title: 'Release legal hold?',
     back: { to: base + holdsPath },
     says: [
       html`On: ${onWhom(base, one)}. ${one.reason}`,
-      'What it held can be erased and withdrawn again, and retention deletes what is due at its next run.',
+      'Held data can be erased and withdrawn again, and the next retention run deletes due data. A release can’t be undone; you can place a new hold.',
     ],
-    button: 'Release the hold',
+    button: 'Release legal hold',
   });
 }
 

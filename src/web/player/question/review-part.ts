@@ -70,14 +70,14 @@ function madePart(
 }
 
 function answerPart(review: Review, organisation: string): Content {
-  return html`<h2 id="review">What came of your request</h2><p>You asked on ${dayInLondon(review.requested_at!.getTime())} for a person to look at your result. Somebody at ${named(organisation)} did so on ${dayInLondon(review.decided_at!.getTime())}. ${outcomeWords[review.outcome!]}</p>${
+  return html`<h2 id="review">What came of your request</h2><p>You asked on ${dayInLondon(review.requested_at!.getTime())} for a person to look at your result. A person at ${named(organisation)} did so on ${dayInLondon(review.decided_at!.getTime())}. ${outcomeWords[review.outcome!]}</p>${
     review.answer === null ? null : html`<p>They say:</p><blockquote><bdi>${lines(review.answer)}</bdi></blockquote>`
-  }<p>If you do not agree, talk with ${named(organisation)}. You can also complain to the Information Commissioner’s Office, at ico.org.uk.</p>`;
+  }<p>If you do not agree, complain to ${named(organisation)}, which confirms your complaint within 30 days. You can also complain to the Information Commissioner, at ico.org.uk.</p>`;
 }
 
 function askPart(address: string, organisation: string, again: Asked['again']): Content {
   return html`<div class="unprinted"><h2 id="ask">If you think that it is wrong</h2>
-<p>You have the right to have a person look at it, to say what you think, and to ask for another result. Somebody at ${named(organisation)} then looks at your answers, and tells you within a month, on this page, what they decided and why.</p>
+<p>You have the right to have a person look at it, to say what you think, and to ask for another result. A person at ${named(organisation)} then looks at your answers, and tells you within a month, on this page, what they decided and why.</p>
 <form method="post" action="${address}"><div class="field"><label for="text">What should they know? You can leave this empty.</label><p class="hint" id="text-hint">For example what went wrong, or what you can do. Never write your National Insurance number.</p>
 <textarea name="text" rows="5"${attributes({
     id: 'text',
