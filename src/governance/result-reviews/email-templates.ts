@@ -17,11 +17,11 @@ export function writeOfRequest(
 ): Promise<void> {
   const cause = `review_requested ${assessmentId} ${work.nowMs}`;
   return writeToMembers(work, organisationId, managers, cause, (organisation, base, zone) => ({
-    subject: `A learner of ${organisation} asks for a person’s review`,
+    subject: `A learner of ${organisation} asks for a human review`,
     says: [
-      `A learner has asked for a person to look at a result. The answer is due by ${dayIn(dueAt, zone)}.`,
-      'Somebody who has not decided on the result before reads what the learner wrote, looks at the answers, and decides; the learner reads the answer on the page of the result.',
-      { to: `${base}/review/${assessmentId}`, label: 'The result' },
+      `A learner has asked for a human review of a result. The answer is due by ${dayIn(dueAt, zone)}.`,
+      'A person who has not decided on the result before reads the learner’s text, checks the answers, and decides. The learner reads the answer on the page of the result.',
+      { to: `${base}/review/${assessmentId}`, label: 'Open the review' },
     ],
   }));
 }

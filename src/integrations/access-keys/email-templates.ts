@@ -15,15 +15,16 @@ const nameOf = ({ key_id: keyId, label }: Named) => {
 
 /** Notifies the managers of every new key, because a key that they do not expect may be an attack. */
 export function writeOfNewKey(work: UnitOfWork, organisationId: number, key: Named & { replaces: string | null }) {
-  const [subject, cause] = key.replaces === null ? ['A key was made', 'key_made'] : ['A key was rolled', 'key_rolled'];
+  const [subject, cause] =
+    key.replaces === null ? ['A key was created', 'key_made'] : ['A key was rotated', 'key_rolled'];
   return writeToMembers(work, organisationId, managers, `${cause} ${key.key_id}`, (organisation, base) => ({
     subject: `${subject} for ${organisation}`,
     says: [
       key.replaces === null
-        ? `The access key ${nameOf(key)} was made.`
-        : `The access key ${nameOf(key)} was made to take the place of ${key.replaces}, which ends on the day that was chosen.`,
-      'If nobody of you knows of it, revoke it at once.',
-      { to: `${base}/keys/${key.key_id}`, label: 'The key' },
+        ? `The access key ${nameOf(key)} was created.`
+        : `The access key ${nameOf(key)} was created. It replaces ${key.replaces}, which ends on the chosen day.`,
+      'If your organisation did not expect this key, revoke it now.',
+      { to: `${base}/keys/${key.key_id}`, label: 'Open the key' },
     ],
   }));
 }
@@ -35,9 +36,9 @@ export function linkLetter(organisation: string, path: `/${string}`, endsMs: num
   return {
     subject: `${name} offers you an access key to assessment results`,
     says: [
-      `${name} offers you an access key to the Assessment Results Service. The page says what the key may see, and makes it.`,
-      { to: path, label: 'See the offer' },
-      `The link works once, until ${end}. The secret is shown this once, to you alone: pass the link on to nobody.`,
+      `${name} offers you an access key to the Assessment Results Service. The page shows the access of the key, and creates the key.`,
+      { to: path, label: 'Open the set-up link' },
+      `The link works once, until ${end}. Do not forward it: the page shows the secret once.`,
     ],
   };
 }
@@ -66,9 +67,9 @@ export async function writeOfEndingKeys(work: UnitOfWork): Promise<void> {
     await writeToMembers(work, key.organisation_id, to, `key_ending ${key.key_id}`, (organisation, base) => ({
       subject: `A key of ${organisation} ends on ${day}`,
       says: [
-        `The access key ${nameOf(key)} ends on ${day}. From then on every request with it is refused.`,
-        'Roll it before: the platform that uses it gets a new one, and both work for as long as you choose.',
-        { to: `${base}/keys/${key.key_id}`, label: 'The key' },
+        `The access key ${nameOf(key)} ends on ${day}. After that, requests with it are refused.`,
+        'Rotate the key before that day. Both keys work until a day that you choose.',
+        { to: `${base}/keys/${key.key_id}`, label: 'Open the key' },
       ],
     }));
   }

@@ -43,9 +43,9 @@ ${content}
 }
 
 const closed: Record<Exclude<LinkStatus, 'open'>, string> = {
-  used: 'A key has been made with this link. It works once. If it was not you who used it, tell the organisation at once: it can revoke the key.',
-  revoked: 'The organisation has taken this link back.',
-  expired: 'Set-up links work for minutes only. Ask the organisation for a new one.',
+  used: 'A key was created with this link, which works once. If another person used the link, tell the organisation now, so that it revokes the key.',
+  revoked: 'The organisation has revoked this link. Ask it for a new one.',
+  expired: 'A set-up link works only for a short time. Ask the organisation for a new one.',
 };
 
 /** A curl command for the first call with a new key, to paste into a terminal. */
@@ -58,16 +58,17 @@ async function offer(app: App, link: KeyLink): Promise<string> {
     readOrganisation(app.db, organisationId),
     scopeInWords(app.db, organisationId, description),
   ]);
-  const end = description.expiresAt === null ? 'It has no end.' : `It ends on ${iso(description.expiresAt)}.`;
+  const end =
+    description.expiresAt === null ? 'The key has no last day.' : `The key ends on ${iso(description.expiresAt)}.`;
   return page(
     'Set up access to assessment results',
     html`<p>${organisation.name} offers you an access key to the Assessment Results Service${description.purpose === null ? '' : html` for this purpose: <strong>${description.purpose}</strong>`}.</p>
-<h2>What the key may see and do</h2>
+<h2>Access of this key</h2>
 <ul>${[...visibility.may, end].map((sentence) => html`<li>${sentence}</li>`)}</ul>
 ${visibility.groups.length === 0 ? '' : html`<h2>Groups</h2><ul>${visibility.groups.map((group) => html`<li>${group.name} (${group.type} ${group.ref})</li>`)}</ul>`}
-<h2>Make the key</h2>
-<p>The secret is shown once, to you alone, on the next page. Have the place ready where your software keeps it. This link works until ${iso(link.expires_at)}, once.</p>
-<form method="post"><button>Make the key and show it</button></form>`,
+<h2>Create key</h2>
+<p>The next page shows the secret once. Have the place ready where your software stores it. This link works once, until ${iso(link.expires_at)}.</p>
+<form method="post"><button>Create key</button></form>`,
   );
 }
 
@@ -76,23 +77,23 @@ const iso = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')
 function made(app: App, pair: KeyPair): string {
   return page(
     'Your access key',
-    html`<p>Copy both now: <strong>the secret is not shown again</strong>, and this link no longer works.</p>
-<dl><dt>Access key id</dt><dd><code>${pair.access_key_id}</code></dd><dt>Secret access key</dt><dd><code>${pair.secret_access_key}</code></dd></dl>
-<h2>Try it</h2>
+    html`<p>Copy the ID and the secret now: <strong>the secret is not shown again</strong>, and this link no longer works.</p>
+<dl><dt>Access key ID</dt><dd><code>${pair.access_key_id}</code></dd><dt>Secret access key</dt><dd><code>${pair.secret_access_key}</code></dd></dl>
+<h2>Test the key</h2>
 <pre>${testLine(app.settings.baseUrl, pair)}</pre>
-<p>How to go on: <a href="${app.settings.baseUrl}/docs/">${app.settings.baseUrl}/docs/</a>.</p>`,
+<p>Next step: read <a href="${app.settings.baseUrl}/docs/">${app.settings.baseUrl}/docs/</a>.</p>`,
   );
 }
 
 const send = (reply: FastifyReply, status: number, body: string) => reply.code(status).headers(headers).send(body);
 
 function sendUnknown(reply: FastifyReply): FastifyReply {
-  const advice = html`<p>Check that you have opened the whole link, just as it was sent to you.</p>`;
+  const advice = html`<p>Check that you have opened the full link from the email or message.</p>`;
   return send(reply, 404, page('We can’t open this link', advice));
 }
 
 const sendClosed = (reply: FastifyReply, status: Exclude<LinkStatus, 'open'>) =>
-  send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
+  send(reply, 410, page('This link no longer works', html`<p>${closed[status]}</p>`));
 
 /** The pages of set-up links. Only a POST makes the key, because mail programs open links in advance. */
 export function registerKeyLinks(app: App, fastify: FastifyInstance): void {

@@ -31,22 +31,22 @@ export async function scopeInWords(tx: Tx, organisationId: number, scope: Scope)
     return {
       groups,
       may: [
-        'It reads every result of the organisation, with its evidence, and every learner and group.',
+        'It reads all results, evidence packs, learners and groups of the organisation.',
         'It invites learners, changes groups and their members, and registers webhooks.',
         where,
       ],
     };
-  const ofWhom = groupIds.length === 0 ? 'of every learner' : 'of those who are members of the groups below';
+  const ofWhom = groupIds.length === 0 ? 'of every learner' : 'of members of the groups below';
   const inWhat =
     subjects.length === 0 ? 'in every subject' : `in ${listed(subjects.map((one) => subjectWords[one] ?? one))} only`;
   return {
     groups,
     may: [
-      `It reads results ${ofWhom}, ${inWhat}, with their evidence. Anything else does not exist for it.`,
+      `It reads results ${ofWhom}, ${inWhat}, with their evidence packs. It sees no other data.`,
       "A result shows the learner's name, reference and active groups.",
       groupIds.length === 0
         ? 'It reads the list of groups.'
-        : 'It reads these groups, and is told when a learner leaves them, by the id of the result alone.',
+        : 'It reads these groups. When a learner leaves them, it gets only the ID of each result.',
       'It changes nothing.',
       where,
     ],
@@ -56,6 +56,6 @@ export async function scopeInWords(tx: Tx, organisationId: number, scope: Scope)
 /** Says which data a platform still has after its key is revoked. */
 export function whatStays(key: { last_used_ms: number | null }): string {
   return key.last_used_ms === null
-    ? 'It was never used, so nothing has left by it.'
-    : `What was read with it, the last time at ${new Date(key.last_used_ms).toISOString()}, stays with whoever read it: ask them to delete what they must not keep.`;
+    ? 'The key was never used, so no data was read with it.'
+    : `The platform keeps the data that it read, last at ${new Date(key.last_used_ms).toISOString()}. Ask the platform to delete data that it must not keep.`;
 }

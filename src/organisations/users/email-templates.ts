@@ -46,19 +46,19 @@ const changes = {
   },
   second_factor: {
     subject: 'Your second factor was set up',
-    says: 'A second factor was set up for your account, with new recovery codes. The ones from before no longer work, and your other sessions have ended.',
+    says: 'A second factor was set up for your account, with new recovery codes. The old recovery codes no longer work. Your other sessions have ended.',
   },
   recovery_code: {
     subject: 'A recovery code was used',
-    says: 'One of your recovery codes was used to prove that it is you. It does not work any more.',
+    says: 'One of your recovery codes was used to sign in or to confirm your identity. It no longer works.',
   },
   single_sign_on: {
     subject: 'Single sign-on was connected',
-    says: 'Your account can be opened by your organisation’s own sign-in from now on.',
+    says: 'You can now sign in to your account through your organisation’s identity provider.',
   },
   replaced: {
-    subject: 'A new account took the place of yours',
-    says: 'An invitation to your address was used, and the new account took the place of your old one in the organisation.',
+    subject: 'Your account was replaced',
+    says: 'An invitation to your email address was used. The new account replaces your old account in the organisation.',
   },
 } as const;
 
@@ -79,7 +79,7 @@ export async function writeOfChange(
       says: [
         says,
         ...more,
-        'If this was you, there is nothing to do. If not, change your password at once, end all other sessions, and tell an owner of your organisation.',
+        'If this was you, you need to do nothing. If not, change your password now, end all other sessions, and tell an owner of your organisation.',
         { to: '/console/account', label: 'Your account' },
       ],
     },
@@ -91,10 +91,10 @@ export function invitationLetter(organisation: string, role: Role, token: string
   return {
     subject: `${name} invites you to the Assessment Results Service`,
     says: [
-      `${name} invites you to its pages at the Assessment Results Service as ${roleNames[role].toLowerCase()}.`,
+      `${name} invites you to the Assessment Results Service. Your role is ${roleNames[role].toLowerCase()}.`,
       { to: `/console/invitation/${token}`, label: 'Open the invitation' },
-      `The link works once, for ${days} days. Pass it on to nobody: whoever opens it first has the account.`,
-      'If you did not expect this, there is nothing to do: without you no account is made.',
+      `The link works once, for ${days} days. Do not forward it: the first person who uses the link gets the account.`,
+      'If you did not expect this email, ignore it. No account is created.',
     ],
   };
 }

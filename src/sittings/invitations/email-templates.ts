@@ -61,15 +61,15 @@ export async function cancelEmailsTo(
 }
 
 function letterOf(organisation: string, token: string, expiresAt: Date, zone: string): Letter {
-  const name = nameInLetter(organisation, 'Your learning provider');
+  const name = nameInLetter(organisation, 'Your training provider');
   const day = new Intl.DateTimeFormat('en-GB', { timeZone: zone, day: 'numeric', month: 'long', year: 'numeric' });
   return {
     subject: `${name} invites you to an assessment`,
     says: [
       `${name} wants to find the right level for you. You cannot pass or fail.`,
       { to: `/a/${token}`, label: 'Open your assessment' },
-      `The link is yours alone: pass it on to nobody. It works until ${day.format(expiresAt)}, on any device, and you can pause at any time.`,
-      'If you did not expect this, ask your provider about it.',
+      `The link is only for you, so do not forward it. It works until ${day.format(expiresAt)}, on any device. You can pause at any time.`,
+      'If you did not expect this email, ask your training provider.',
     ],
   };
 }

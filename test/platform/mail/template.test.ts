@@ -97,7 +97,7 @@ suite('letters', async () => {
     const soon = await make(10, 'see https://evil.example');
     const rolled = await make(11, 'Another');
     await make(30, 'Later');
-    assert.equal((await told()).filter((one) => one.includes('A key was made')).length, 6);
+    assert.equal((await told()).filter((one) => one.includes('A key was created')).length, 6);
     server.received.length = 0;
     await service.app.db.query('update access_key set ending_told_at = null');
     await service.app.db.query('delete from mail');

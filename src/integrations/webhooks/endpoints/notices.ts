@@ -64,19 +64,19 @@ const at = (date: Date) => `${formatMs(date.getTime()).slice(0, 16).replace('T',
  */
 function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): Letter {
   const since = notice.since === null ? '' : ` since ${at(notice.since)}`;
-  const link = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Which endpoint it is' } as const;
+  const link = { to: `${base}/webhooks/${notice.endpoint_id}`, label: 'Open the webhook endpoint' } as const;
   const endpoint = `A webhook endpoint of ${organisation}`;
   if (notice.kind === 'recovered')
     return {
       subject: `${endpoint} has recovered`,
-      says: [`The endpoint answers again, after every delivery had failed${since}.`, link],
+      says: [`The webhook endpoint accepts deliveries again. Every delivery had failed${since}.`, link],
     };
   if (notice.kind === 'disabled')
     return {
       subject: `${endpoint} was disabled`,
       says: [
-        `Nothing is sent to the endpoint any more: every delivery${since} has failed, or it answered that it is gone.`,
-        'Events are kept, and can be sent once the endpoint is resumed.',
+        `The service sends no more events to the webhook endpoint. Every delivery${since} has failed, or the endpoint returned 410.`,
+        'The service keeps the events. Enable the webhook endpoint again to receive them.',
         link,
       ],
     };
@@ -84,8 +84,8 @@ function letterOf(notice: NewNotice, organisation: string, base: `/${string}`): 
   return {
     subject: `${endpoint} has started failing`,
     says: [
-      `Every delivery to the endpoint has failed${since}. Deliveries are tried again, and nothing is lost.`,
-      `If nothing succeeds before, the endpoint is disabled at the first failure after ${end}.`,
+      `Every delivery to the webhook endpoint has failed${since}. The service retries deliveries, so no event is lost.`,
+      `If no delivery succeeds, the webhook endpoint is disabled at the first failure after ${end}.`,
       link,
     ],
   };
