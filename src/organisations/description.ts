@@ -55,7 +55,7 @@ export function readSettingsOf(
   if (contact !== '' && !isStorableText(contact, limits.contactChars))
     fault('contact', `Enter at most ${limits.contactChars} characters on one line, such as a telephone number.`);
   if (noticesEmail !== '' && !isEmailAddress(noticesEmail))
-    fault('noticesEmail', 'Enter an e-mail address, such as data@college.example, or leave it empty.');
+    fault('noticesEmail', 'Enter an email address, such as data@college.example, or leave it empty.');
   const chosen = subjects.filter((one) => written.subjects.includes(one));
   if (chosen.length === 0 || chosen.length < new Set(written.subjects).size)
     fault('subjects', 'Choose at least one subject.');
@@ -65,7 +65,7 @@ export function readSettingsOf(
     fault('retakeGap', `Enter a number of days from 1 to ${limits.retakeGapDays}, or leave it empty.`);
   const rules = written.fundingRules === '' ? null : readPageAddress(written.fundingRules);
   if (written.fundingRules !== '' && rules === null)
-    fault('fundingRules', 'Enter the address of a page, beginning with https://, or leave it empty.');
+    fault('fundingRules', 'Enter a URL that begins with https://, or leave it empty.');
   if (faults.length > 0) return { faults };
   return {
     changes: {

@@ -66,7 +66,7 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
     const { public_id: now } = await findSandbox(app.db, organisation.organisation_id);
     if (now === null || now === sandbox.public_id)
       throw new NotSeeded(
-        'The sandbox is there, without all its learners: its organisation’s people begin it anew on the page Today.',
+        'The sandbox is incomplete: some of its learners are missing. Reset it on the dashboard of the organisation.',
         { cause: error },
       );
     return now;

@@ -75,9 +75,7 @@ export function flagWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended
   return [
     ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.min}`]),
     ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
-    ...(fast === undefined
-      ? []
-      : [`${fast.answers} of ${fast.of} answers came sooner than their question can be read`]),
+    ...(fast === undefined ? [] : [`${fast.answers} of ${fast.of} answers came faster than the question can be read`]),
     ...(change === undefined ? [] : [`from some question on the answers were much ${change}`]),
   ];
 }

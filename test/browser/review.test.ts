@@ -53,11 +53,11 @@ suite('a review in a browser', { skip: withoutBrowser }, async () => {
         await isSound(console, path, script);
       }
       await console.goto(here);
-      await pressByKeyboard(console, 'Confirm the result as it stands');
+      await pressByKeyboard(console, 'Confirm result');
       await console.getByRole('alert').waitFor();
       await isSound(console, 'a decision with a fault', script);
-      await console.getByLabel('What the learner is told').fill('We looked at every answer: it stands.');
-      await pressByKeyboard(console, 'Confirm the result as it stands');
+      await console.getByLabel('Answer to the learner').fill('We looked at every answer: it stands.');
+      await pressByKeyboard(console, 'Confirm result');
       await console.getByRole('status').waitFor();
 
       await page.goto(address);

@@ -54,9 +54,9 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       lines[700]![0] = 'has a blank';
       lines[1999]![0] = 'L-3';
       await page.goto(`${base}`);
-      await goByMenu(page, 'Day to day', 'Invite');
+      await goByMenu(page, 'Day to day', 'Invite learners');
       await isSound('the table');
-      await pressByKeyboard(page, 'Check the rows');
+      await pressByKeyboard(page, 'Check rows');
       await page.getByRole('alert').waitFor();
       await isSound('nothing pasted');
       const head = 'Reference\tName\tE-mail\tGroups\tSubjects';
@@ -64,10 +64,10 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
         .getByLabel('Rows from a spreadsheet')
         .fill([head, ...lines.map((cells) => cells.join('\t'))].join('\n'));
       await page.getByLabel('Team').selectOption(north!);
-      await pressByKeyboard(page, 'Check the rows');
+      await pressByKeyboard(page, 'Check rows');
       await headingIs(page, '3 rows need correcting');
       await isSound('faulty rows');
-      const faulty = page.getByRole('table', { name: 'What must be corrected' }).getByRole('row');
+      const faulty = page.getByRole('table', { name: 'Rows to correct' }).getByRole('row');
       assert.deepEqual(await faulty.locator('th[scope=row]').allInnerTexts(), ['11', '701', '2000']);
       const text = await page.getByLabel('Correct these rows').inputValue();
       const corrected = text
@@ -77,7 +77,7 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
         .filter((line) => !line.startsWith('2000\t'));
       assert.equal(corrected.length, 3);
       await page.getByLabel('Correct these rows').fill(corrected.join('\n'));
-      await pressByKeyboard(page, 'Check again');
+      await pressByKeyboard(page, 'Check rows again');
       await headingIs(page, 'Invite 1,999 learners?');
       await isSound('right rows');
       assert.match(
@@ -90,13 +90,13 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       while ((await page.getByRole('heading', { name: '1,999 learners are invited' }).count()) === 0)
         await page.reload();
       await isSound('the report');
-      await pressByKeyboard(page, 'Links and cards to hand out');
-      await headingIs(page, 'Links to hand out');
+      await pressByKeyboard(page, 'Links and cards');
+      await headingIs(page, 'Links and cards');
       assert.equal(await page.locator('.card').count(), 16);
       await isSound('cards');
       const print = (await page.pdf({ format: 'A4' })).toString('latin1');
       assert.equal(print.match(/\/Type\s*\/Page\b(?!s)/g)!.length, 2, 'eight cards a sheet');
-      const links = await page.getByLabel('To copy into a spreadsheet').inputValue();
+      const links = await page.getByLabel('Links to copy into a spreadsheet').inputValue();
       const link = /Featherstonehaugh\tL-1\t(\S+)/.exec(links)![1]!;
       const [row] = await service.app.db.query<{ credits: number; left: number }>(
         `select o.credits, (select count(*) from invitation_run_row r where r.organisation_id = o.organisation_id
@@ -109,8 +109,8 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       await goByMenu(page, 'Day to day', 'Invitations');
       await isSound('invitations');
       await page.getByRole('checkbox').first().press('Space');
-      await page.getByRole('button', { name: 'Links and cards of the chosen ones' }).press('Enter');
-      await headingIs(page, 'Links to hand out');
+      await page.getByRole('button', { name: 'Links and cards of selected learners' }).press('Enter');
+      await headingIs(page, 'Links and cards');
       assert.equal(await page.locator('.card').count(), 1);
       await page.goBack();
       await page.getByRole('rowheader').first().getByRole('link').press('Enter');
@@ -135,12 +135,12 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       await theirs.getByRole('heading', { name: 'You asked for a person to look at it' }).waitFor();
 
       // Somebody reviews it.
-      await goByMenu(page, 'Day to day', 'Review');
+      await goByMenu(page, 'Day to day', 'Reviews');
       await isSound('the queue');
       await pressByKeyboard(page, 'Wilhelmina-Alexandrina Featherstonehaugh');
       await isSound('a result to look at');
-      await typeByKeyboard(page, 'What the learner is told', 'We looked at every answer: it stands.');
-      await pressByKeyboard(page, 'Confirm the result as it stands');
+      await typeByKeyboard(page, 'Answer to the learner', 'We looked at every answer: it stands.');
+      await pressByKeyboard(page, 'Confirm result');
       await page.getByRole('status').waitFor();
       await theirs.reload();
       assert.match(await theirs.locator('main').innerText(), /We looked at every answer: it stands\./, address);
@@ -148,10 +148,10 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       // The list for funding, as a file.
       await page.goto(`${base}/results/lists/digital-below-level-1?start=2026-01-01`);
       await isSound('the list');
-      await pressByKeyboard(page, 'Export this list');
+      await pressByKeyboard(page, 'Export list');
       await isSound('the export');
       const coming = page.waitForEvent('download');
-      await page.getByRole('button', { name: 'Download' }).press('Enter');
+      await page.getByRole('button', { name: 'Download file' }).press('Enter');
       const folder = mkdtempSync(join(tmpdir(), 'ars-story-'));
       try {
         const path = join(folder, 'list.xlsx');
@@ -172,11 +172,11 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       await goByMenu(page, 'Day to day', 'Teams');
       await pressByKeyboard(page, 'North');
       await isSound('a team');
-      await page.getByRole('link', { name: 'Move everybody' }).press('Enter');
-      await page.getByLabel('Move them to').selectOption({ label: 'South (SOUTH)' });
+      await page.getByRole('link', { name: 'Move all learners' }).press('Enter');
+      await page.getByLabel('New group').selectOption({ label: 'South (SOUTH)' });
       await isSound('moving');
-      await pressByKeyboard(page, 'Move them');
-      while ((await page.getByRole('heading', { name: 'It is done' }).count()) === 0) await page.reload();
+      await pressByKeyboard(page, 'Move learners');
+      while ((await page.getByRole('heading', { name: 'Memberships are changed' }).count()) === 0) await page.reload();
       assert.match(await page.getByRole('main').innerText(), /1,999 of 1,999 learners/);
 
       // And one of them is forgotten.
@@ -187,10 +187,10 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       await pressByKeyboard(page, 'Wilhelmina-Alexandrina Featherstonehaugh');
       assert.match(await page.getByRole('main').innerText(), /South/);
       await isSound('the learner');
-      await pressByKeyboard(page, 'Erase this learner');
-      await headingIs(page, 'Erase this learner?');
+      await pressByKeyboard(page, 'Erase learner');
+      await headingIs(page, 'Erase learner?');
       await isSound('what goes');
-      await pressByKeyboard(page, 'Erase this learner');
+      await pressByKeyboard(page, 'Erase learner');
       await headingIs(page, 'The learner is erased');
       await isSound('what came of it');
       assert.equal((await org.get('/learners/L-1')).status, 404);

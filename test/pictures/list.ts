@@ -31,7 +31,7 @@ export const pictures: readonly Picture[] = [
         'L-2043\tCarys Hughes\tcarys@home.example\thistory\t\n' +
         'L-2044\tDavid Owusu\tdavid@home.example\tall\t',
     },
-    press: 'Check the rows',
+    press: 'Check rows',
     height: 860,
   },
   { name: 'learner', as: 'owner', path: '/learners/{learner}', height: 980 },
@@ -47,13 +47,13 @@ export const pictures: readonly Picture[] = [
   { name: 'errors', as: 'developer', path: '/log/errors', height: 760 },
   { name: 'trace', as: 'developer', path: '/trace?assessment_id={result}', height: 860 },
   { name: 'webhooks', as: 'developer', path: '/webhooks', height: 640 },
-  { name: 'delivery', as: 'developer', path: '/deliveries/{delivery}', open: 'What was sent', height: 820 },
+  { name: 'delivery', as: 'developer', path: '/deliveries/{delivery}', open: 'Request', height: 820 },
   {
     name: 'resend',
     as: 'developer',
     path: '/resends/create',
     fill: { 'Failed on this day or later': '2026-11-16' },
-    press: 'Count them',
+    press: 'Count dead letters',
     height: 420,
   },
 ];

@@ -42,9 +42,9 @@ export type Merged = {
   groups: number;
 };
 
-export const sameLearner = 'the two are one learner already';
+export const sameLearner = 'the two IDs belong to one learner';
 
-export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
+export const refIsName = 'the kept reference would equal the kept name; change one of the two first';
 
 /**
  * @returns why a legal hold forbids the merge, or undefined. A merge deletes the name and the email address of `from`.
@@ -53,13 +53,13 @@ export async function heldWords(tx: Tx, organisationId: number, from: string, no
   const hold = await holdOn(tx, organisationId, from, now);
   if (hold === undefined) return undefined;
   return hold.of_all
-    ? 'a legal hold is on the whole organisation: wait until it ends or is released'
-    : 'a legal hold is on the learner who would go: let that one stay, or wait until it ends or is released';
+    ? 'the organisation is under a legal hold; wait until it ends or is released'
+    : 'the learner who would be merged is under a legal hold; keep that learner instead, or wait until the hold ends or is released';
 }
 
 /** The reason to refuse a merge if both learners have open sittings in these subjects. */
 export function bothSit(subjects: readonly string[]): string {
-  return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
+  return `both have a sitting in progress in ${subjects.join(' and ')}; wait until one of the two is finished, or has had no answer for 48 hours`;
 }
 
 /**

@@ -24,8 +24,8 @@ export class UnderHold extends Error {
   constructor(ofAll: boolean) {
     super(
       ofAll
-        ? 'A legal hold is on the whole organisation: nothing is deleted until it ends or is released.'
-        : 'A legal hold is on this learner: nothing of them is deleted until it ends or is released.',
+        ? 'The organisation is under a legal hold. Nothing is deleted until the hold ends or is released.'
+        : 'The learner is under a legal hold. None of their data is deleted until the hold ends or is released.',
     );
   }
 }

@@ -24,14 +24,14 @@ const lastActivity = `greatest(l.created_at,
 export const kinds = {
   learners: {
     label: 'Learners without any activity',
-    afterwards: 'They are erased with all that is held of them.',
-    hint: 'Activity is a result, a sitting, an invitation that could still be used, or joining a group they are still in.',
+    afterwards: 'They are erased with all their data.',
+    hint: 'Activity is a result, a sitting, an open invitation, or joining a current group.',
     defaultMonths: 84,
     due: `(${lastActivity} < $4)::int`,
   },
   invited: {
     label: 'People who were invited and never began',
-    afterwards: 'They are erased: there was no result, and there is no reason left to know them.',
+    afterwards: 'They are erased, because there is no result and no reason to keep their data.',
     hint: 'Counted from the day on which their last invitation ended.',
     defaultMonths: 12,
     due: `(coalesce((select max(greatest(i.created_at, i.expires_at)) from invitation i
@@ -41,7 +41,7 @@ export const kinds = {
   },
   results: {
     label: 'Results with their evidence',
-    afterwards: 'They are withdrawn: connected platforms get tombstones, and the evidence files are deleted.',
+    afterwards: 'They are withdrawn: connected platforms get tombstones, and the evidence packs are deleted.',
     hint: 'Six years after the end of the funding year is usual for evidence that funding was paid on.',
     defaultMonths: 84,
     due: `(select count(*)::int from assessment_feed f
@@ -49,15 +49,15 @@ export const kinds = {
   },
   answers: {
     label: 'Answers that were typed in sittings',
-    afterwards: 'The answers are deleted; the result, what was shown, and whether it was right stay.',
-    hint: 'Needed for as long as a result may be contested or looked at by a person.',
+    afterwards: 'The answers are deleted; the result, the questions and whether each answer was right are kept.',
+    hint: 'Needed while a result may be contested or reviewed.',
     defaultMonths: 24,
     due: `(select count(*)::int from sitting s join sitting_item i on i.organisation_id = $1 and i.sitting_id = s.sitting_id
        where s.organisation_id = $1 and s.learner_id = l.learner_id and s.finished_at < $4 and i.answer is not null)`,
   },
   reasons: {
-    label: 'Reasons of changes, and what stood there before',
-    afterwards: 'The texts are deleted; that something was changed, when and by whom stays.',
+    label: 'Reasons of changes, and the values before',
+    afterwards: 'The texts are deleted; the fact, time and person of each change are kept.',
     hint: 'Reasons are free text about a person. Evidence that shows one keeps it for as long as the evidence is kept.',
     defaultMonths: 84,
     due: `((select count(*)::int from assessment_feed f

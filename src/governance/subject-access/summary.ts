@@ -19,7 +19,7 @@ const text = (value: unknown): string =>
 
 /** The answer in the words that the learner saw, if the words are known. */
 function answerOf({ answer, rendered }: Row): string {
-  if (answer === null || answer === undefined) return 'No answer is kept';
+  if (answer === null || answer === undefined) return 'No answer is stored';
   const words = new Map<string, string>();
   const gather = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(gather);
@@ -45,7 +45,7 @@ const outcomes: Record<string, string> = {
   right: 'right',
   wrong: 'wrong',
   skipped: 'not answered',
-  not_reached: 'cut off by the end, not counted',
+  not_reached: 'not reached, not counted',
 };
 
 function question(row: Row): Content {
@@ -65,10 +65,10 @@ function result(row: Row): Content {
       )
     : [];
   const marks = [
-    body.is_borderline === true ? 'near the border of two levels' : '',
-    body.needs_review === true ? 'marked to be looked at by a person' : '',
+    body.is_borderline === true ? 'borderline between two levels' : '',
+    body.needs_review === true ? 'marked for human review' : '',
   ].filter((one) => one !== '');
-  return html`${text(body.subject)}, ${day(row.assessed_at)}: <strong>${text(body.working_level ?? body.rqf_level) || 'not placed'}</strong>${likely.length === 0 ? null : html`; how likely each level is: ${likely.join(', ')}`}${marks.length === 0 ? null : html`; ${marks.join(', ')}`}. Number ${text(row.assessment_id)}.`;
+  return html`${text(body.subject)}, ${day(row.assessed_at)}: <strong>${text(body.working_level ?? body.rqf_level) || 'not placed'}</strong>${likely.length === 0 ? null : html`; probability of each level: ${likely.join(', ')}`}${marks.length === 0 ? null : html`; ${marks.join(', ')}`}. Number ${text(row.assessment_id)}.`;
 }
 
 const day = (value: unknown): string => text(value).slice(0, 10);
@@ -76,8 +76,8 @@ const minute = (value: unknown): string => text(value).slice(0, 16).replace('T',
 
 function sitting(row: Row, items: readonly Row[]): Markup {
   return html`<h3>${text(row.subject)}, begun on ${minute(row.started_at)}</h3><p>${
-    row.status === 'completed' ? 'Finished' : row.status === 'void' ? 'Ended without a result' : 'Under way'
-  }; ${Math.round(Number(row.used_ms) / 60_000)} minutes of work.</p><ol>${items.map((one) => html`<li>${question(one)}</li>`)}</ol>`;
+    row.status === 'completed' ? 'Finished' : row.status === 'void' ? 'Ended without a result' : 'In progress'
+  }; ${Math.round(Number(row.used_ms) / 60_000)} minutes of working time.</p><ol>${items.map((one) => html`<li>${question(one)}</li>`)}</ol>`;
 }
 
 /** The page can be read offline and printed. Times are in UTC, as in the other files of the export. */
@@ -87,14 +87,15 @@ export function summaryPage({ organisation, held, made, files }: Summary): strin
   const groups = new Map(rows('learner_group').map((row) => [row.group_id, row]));
   const items = Map.groupBy(rows('sitting_item'), (row) => text(row.sitting_id));
   const parts = Object.entries(learnerTables).filter(([table]) => rows(table).length > 0);
-  const page = html`<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>What is held about you</title><style>body{font-family:sans-serif;line-height:1.5;max-width:45rem;margin:2rem auto;padding:0 1rem}li{margin:.3rem 0}</style></head><body><main><h1>What is held about you</h1>
-<p>${organisation.name} uses an assessment service. This file has everything that the service holds about ${text(learner?.full_name)}, as it stood on ${minute(made.toISOString())} (all times are UTC). ${organisation.contact === null ? `Questions go to ${organisation.name}.` : `Questions go to ${organisation.name}: ${organisation.contact}`}</p>
-<p>You may have what is wrong put right, ask for what is no longer needed to be erased, object, and complain to the Information Commissioner’s Office (ico.org.uk). A level is computed from your answers by rules and statistics; you may ask for a person to look at it, and say what they should know.</p>
-${section('Who you are here', [
+  const page = html`<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>Your personal data</title><style>body{font-family:sans-serif;line-height:1.5;max-width:45rem;margin:2rem auto;padding:0 1rem}li{margin:.3rem 0}</style></head><body><main><h1>Your personal data</h1>
+<p>${organisation.name} uses an assessment service. This file contains all data that the service held about ${text(learner?.full_name)} on ${minute(made.toISOString())} (all times are UTC). ${organisation.contact === null ? `Questions go to ${organisation.name}.` : `Questions go to ${organisation.name}: ${organisation.contact}`}</p>
+<p>You may ask ${organisation.name} to correct wrong data, or to erase data that is no longer needed. You may also object to the use of your data. If you are not satisfied, complain to ${organisation.name}, which confirms your complaint within 30 days. You can also complain to the Information Commissioner, at ico.org.uk.</p>
+<p>The service computes a level from your answers by rules and statistics. You may ask for a person to review it, and say what the person should know.</p>
+${section('Your details', [
   html`Name: ${text(learner?.full_name)}`,
   html`Reference: ${text(learner?.ref) || 'none'}`,
-  html`E-mail address: ${text(learner?.email) || 'none'}`,
-  html`Known since ${day(learner?.created_at)}`,
+  html`Email address: ${text(learner?.email) || 'none'}`,
+  html`Stored since ${day(learner?.created_at)}`,
 ])}${section(
     'Groups',
     rows('membership').map((row) => {
@@ -113,15 +114,15 @@ ${section('Who you are here', [
       .filter((row) => row.body !== null)
       .map(result),
   )}${section(
-    'Changes, and why',
+    'Changes and their reasons',
     [...rows('learner_change'), ...rows('assessment_change')].map(
       (row) =>
-        html`${minute(row.at)}: ${row.field === 'email' ? 'e-mail address changed' : text(row.kind)}; ${text(row.reason) || 'no reason was given'}`,
+        html`${minute(row.at)}: ${row.field === 'email' ? 'email address changed' : text(row.kind)}; ${text(row.reason) || 'no reason recorded'}`,
     ),
   )}${
     rows('sitting').length === 0
       ? null
       : html`<h2>Your sittings, question by question</h2>${rows('sitting').map((row) => sitting(row, items.get(text(row.sitting_id)) ?? []))}`
-  }<h2>The files</h2><p>${files === 0 ? 'There are no evidence files.' : html`The folder <code>evidence</code> has ${files} evidence ${files === 1 ? 'file' : 'files'} (PDF).`} The folder <code>data</code> has the same and more as JSON, a format that other services read:</p><ul>${parts.map(([table, { says }]) => html`<li><code>${table}.json</code>: ${says}</li>`)}</ul></main></body></html>`;
+  }<h2>The files</h2><p>${files === 0 ? 'There are no evidence packs.' : html`The folder <code>evidence</code> contains ${files} evidence ${files === 1 ? 'pack' : 'packs'} (PDF).`} The folder <code>data</code> contains all data as JSON, a format that other services read:</p><ul>${parts.map(([table, { says }]) => html`<li><code>${table}.json</code>: ${says}</li>`)}</ul></main></body></html>`;
   return `<!doctype html>\n${page.text}\n`;
 }

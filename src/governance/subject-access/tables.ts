@@ -35,7 +35,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   learner: {
     whose: ofPerson,
     order: 't.learner_id',
-    says: 'Who you are here: name, reference, e-mail address, and since when.',
+    says: 'Your details: name, reference, email address and first day.',
     omits: {
       ref_hash: 'empty until a learner is erased',
       name_key: 'a number made of the name',
@@ -46,18 +46,18 @@ export const learnerTables: Record<string, LearnerTable> = {
   learner_alias: {
     whose: ofLearner,
     order: 't.ref',
-    says: 'References that you had before, by which you are still found.',
+    says: 'Your previous references, which still find you.',
     omits: { ref_hash: 'empty until a learner is erased', alias_id: positionOnly },
   },
   learner_change: {
     whose: ofPerson,
     order: 't.at',
-    says: 'Changes of your name, e-mail address, reference or record: when, by whom and why.',
+    says: 'Changes of your name, email address, reference or record: time, person and reason.',
   },
   membership: {
     whose: ofPerson,
     order: 't.joined_position',
-    says: 'The groups that you are or were in, from when until when.',
+    says: 'Your groups, with the first and last day in each.',
   },
   learner_group: {
     whose: `t.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id in (${idsOf('$2')}))`,
@@ -68,7 +68,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   review: {
     whose: ofLearner,
     order: 't.opened_at, t.assessment_id, t.review_no',
-    says: 'When a person was to look at a result of yours and why, what you asked, what was decided, and what you were told.',
+    says: 'Human reviews of your results: the reason, your request, the decision and the answer to you.',
     omits: { rank: 'says where it stands in the list of those who look, and nothing of the person' },
   },
   invitation: {
@@ -79,89 +79,93 @@ export const learnerTables: Record<string, LearnerTable> = {
   start_code: {
     whose: `t.invitation_id in (${invitations})`,
     order: 't.released_at',
-    says: 'Codes that a supervisor released for your sittings: when, by whom, and when one was used.',
+    says: 'Start codes that a supervisor released for your sittings, with the times of release and use.',
     omits: { code_mac: 'what a code is recognised by' },
   },
   import_run_row: {
     whose: `t.record::jsonb #>> '{learner,ref}' = any(array(${refsOf('$2')}))`,
     order: 't.run_id, t.row_no',
-    says: 'Results of yours that your provider is about to import.',
+    says: 'Your results that your training provider is about to import.',
   },
   invitation_run_row: {
     whose: `(t.learner_id in (${idsOf('$2')}) or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
     order: 't.run_id, t.row_no',
-    says: 'Rows of tables by which your provider invites, or is about to invite, you.',
+    says: 'Rows about you in tables of invitations.',
   },
   credit_entry: {
     whose: `t.invitation_id in (${invitations})`,
     order: 't.entry_no',
-    says: 'What your invitations cost your provider.',
+    says: 'The credits that your invitations cost.',
     omits: { balance: 'the provider’s, not the person’s' },
   },
   sitting: {
     whose: ofLearner,
     order: 't.started_at, t.sitting_id',
-    says: 'Your sittings: when they began and ended, how long you worked, and how the result was computed.',
+    says: 'Your sittings: start, end, working time, and how the result was computed.',
   },
   sitting_item: {
     whose: 't.sitting_id in (select s.sitting_id from sitting s where s.organisation_id = $1 and s.learner_id = $2)',
     order: 't.sitting_id, t.position',
-    says: 'Every question that you were shown, what you answered, whether it was right, and how long it took.',
+    says: 'Every question that you saw, your answer, whether it was right, and your time.',
   },
   assessment: {
     whose: ofResults,
     order: 't.assessed_at, t.assessment_id',
-    says: 'Your results: subject, level, how likely each level is, strengths and gaps.',
+    says: 'Your results: subject, level, probability of each level, strengths and gaps.',
     omits: { facet: 'a number made from subject and level, by which results are found' },
   },
   assessment_feed: {
     whose: ofLearner,
     order: 't.position',
-    says: 'Which of your results stand and which were withdrawn, and when each last changed.',
+    says: 'The state of each result, completed or withdrawn, and its last change.',
     omits: { token: positionOnly, group_set_id: positionOnly, facet: positionOnly, assessed_day: positionOnly },
   },
   assessment_change: {
     whose: ofResults,
     order: 't.at',
-    says: 'Changes of your results: when, by whom, why, and what stood there before.',
+    says: 'Changes of your results: time, person, reason, and the values before.',
   },
   evidence: {
     whose: ofResults,
     order: 't.assessment_id, t.edition',
-    says: 'What each evidence file of your results says; the files themselves are in the folder evidence.',
+    says: 'The contents of each evidence pack. The PDF files are in the folder evidence.',
     omits: { pdf: 'is a file of its own' },
   },
   event: {
     whose: `t.event_id in (${events})`,
     order: 't.number',
-    says: 'Messages to your provider’s other systems that name you, word for word.',
+    says: 'Events about you for your training provider’s other systems, in full.',
   },
-  delivery: { whose: deliveries, order: 't.created_at, t.delivery_id', says: 'Where those messages were sent.' },
+  delivery: {
+    whose: deliveries,
+    order: 't.created_at, t.delivery_id',
+    says: 'The systems that got those events.',
+  },
   delivery_attempt: {
     whose: deliveries,
     order: 't.delivery_id, t.number',
-    says: 'When each of them was sent, and whether it was taken.',
+    says: 'When each event was sent, and whether the system accepted it.',
     omits: { sent: 'the signatures of the sender' },
   },
   data_case: {
     whose: ofLearner,
     order: 't.received_at',
-    says: 'What you asked about your data, or complained of, and how it ended.',
+    says: 'Your requests and complaints about your data, and the outcome of each.',
   },
   data_case_entry: {
     whose: 't.case_id in (select c.case_id from data_case c where c.organisation_id = $1 and c.learner_id = $2)',
     order: 't.case_id, t.entry_no',
-    says: 'What was done about it, step by step.',
+    says: 'The steps of each request or complaint.',
   },
   lookup: {
     whose: ofLearner,
     order: 't.at',
-    says: 'When somebody of your provider opened a page about you, by that person’s id.',
+    says: 'When a person at your training provider opened a page about you, with the person’s ID.',
   },
   legal_hold: {
     whose: ofLearner,
     order: 't.placed_at',
-    says: 'Since when, and until when, nothing of you may be deleted because of a claim or an inquiry.',
+    says: 'Periods in which your data must not be deleted, because of a claim or an inquiry.',
     omits: { reason: 'what a claim is about may be privileged: ask the provider' },
   },
   audit: {
@@ -169,7 +173,7 @@ export const learnerTables: Record<string, LearnerTable> = {
       select i.id::text from (${idsOf('$2')}) i(id) union all ${resultIds}
       union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
     order: 't.audit_id',
-    says: 'When one of your provider’s other systems read your record or a result of yours by itself.',
+    says: 'When another system of your training provider read your record or one of your results.',
     omits: { address: 'only of calls that were refused' },
   },
 };

@@ -53,9 +53,9 @@ export function readPastedRefs(text: string): PastedRefs {
 }
 
 function whyNot(text: string): string {
-  if (text.includes('@')) return 'This is an e-mail address: enter the learner’s reference.';
-  if (/\s/.test(text)) return 'A reference has no spaces: is this a name?';
-  return 'A reference has letters, digits, and . _ : / - and begins with a letter or a digit. It is never a name or a National Insurance number.';
+  if (text.includes('@')) return 'This is an email address. Enter the learner’s reference.';
+  if (/\s/.test(text)) return 'A reference has no spaces. Enter the reference, not a name.';
+  return 'Enter a reference of letters, digits and . _ : / -, which begins with a letter or digit. It is never a name or a National Insurance number.';
 }
 
 const membersAmong = statement('group.members_among')`

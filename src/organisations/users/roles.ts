@@ -12,10 +12,10 @@ export const roleNames: Record<Role, string> = {
 };
 
 export const roleMeanings: Record<Role, string> = {
-  owner: 'Everything, other owners included.',
+  owner: 'Everything, including other owners.',
   admin: 'People, keys, webhooks, learners, results, groups and settings.',
   developer:
-    'Keys, webhooks and the request log. Sees references and ids, no names, scores or evidence; keys that they make give those out.',
+    'Keys, webhooks and the request log. Sees references and IDs, but no names, scores or evidence packs. Keys that they create can read those.',
   tutor: 'The learners of their own teams: invitations, results, evidence and reviews.',
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };

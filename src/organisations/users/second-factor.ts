@@ -71,7 +71,7 @@ export async function useSecondFactor(work: UnitOfWork, userId: string, code: st
   await work.tx.query(setRecoveryCodes, [userId, left]);
   await writeOfChange(work, account, 'recovery_code', [
     left.length === 0
-      ? 'None is left: set the second factor up anew to get others.'
+      ? 'None is left. Replace the second factor to get new recovery codes.'
       : `${left.length === 1 ? 'One is' : `${left.length} are`} left.`,
   ]);
   return true;

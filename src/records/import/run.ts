@@ -241,9 +241,9 @@ async function writeBatch(work: UnitOfWork, run: ImportRun): Promise<Stepped<Pro
 /** Why the service cancelled an import; null if it did not. */
 export function whyCancelled({ cancelled_because: because }: ImportRun): string | null {
   if (because === 'overdue')
-    return `The service did it: lines hold names and results, and an import that isn’t finished ${limits.importRunMs / 86_400_000} days after its file was tried isn’t kept.`;
+    return `The service cancelled it ${limits.importRunMs / 86_400_000} days after the check of the file, because lines contain names and results.`;
   if (because === 'restored')
-    return 'The service did it: a backup was restored, and a line may be of somebody who was erased since it was made. Import the others again: lines that are in are passed over.';
+    return 'The service cancelled it after a restore, because a line may contain a learner who was erased since the backup. Import the other lines again: imported lines are skipped.';
   return null;
 }
 

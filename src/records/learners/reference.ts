@@ -40,8 +40,8 @@ export async function changeReference(
   if (holder !== undefined && holder.learner_id !== id)
     throw new ReferenceRefused(
       holder.ref === ref
-        ? 'the reference belongs to another learner: if the two are one person, merge them'
-        : 'the reference was another learner’s before, and still reaches that learner: if the two are one person, merge them',
+        ? 'the reference belongs to another learner; if the two are one person, merge them'
+        : 'the reference is a previous reference of another learner; if the two are one person, merge them',
     );
   if (holder !== undefined) await removeAlias(tx, organisationId, ref);
   await updateLearnerRef(tx, organisationId, id, ref);

@@ -88,7 +88,7 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
 /** An unknown page, a page of another organisation and a page for other roles are the same 404. */
 const notFound: Answer = {
   status: 404,
-  ...messagePage('Page not found', 'Check the address, or go back to the start.'),
+  ...messagePage('Page not found', 'Check the URL, or go back to the dashboard.'),
 };
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
@@ -103,7 +103,7 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
   const refuse = (answered: Answer, frame = noFrame) => send(app, reply, answered, frame);
   if (!isSafeOrigin(baseUrl))
     return refuse(
-      refused('This needs https', 'Passwords are never sent in the clear. Set ARS_BASE_URL to an address with https.'),
+      refused('This needs https', 'The console never sends passwords unencrypted. Set ARS_BASE_URL to an https URL.'),
     );
   if (route.method === 'POST' && !comesFromUs(request.headers, baseUrl))
     return refuse(
@@ -270,7 +270,7 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
     // If the connection breaks during a commit, the service cannot know whether the change was made.
     const says =
       error instanceof DatabaseUnavailable && request.method === 'POST'
-        ? 'The database could not be reached. Look first whether what you wanted was done.'
+        ? 'The database could not be reached. Check first whether your change was saved.'
         : 'Nothing was changed.';
     return say(503, 'Please try again in a minute', says);
   }
@@ -284,10 +284,10 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   if (status === 413) {
     const kb = (request.routeOptions.bodyLimit ?? limits.publicFormBytes) / 1024;
     const max = kb < 1024 ? `${kb} KB` : `${kb / 1024} MB`;
-    const why = error instanceof ApiError ? error.message : `What is sent here may have at most ${max}.`;
-    return say(413, 'That is too large', `${why} Nothing was changed: go back, and send it in parts.`);
+    const why = error instanceof ApiError ? error.message : `A form may have at most ${max}.`;
+    return say(413, 'The form is too large', `${why} Nothing was changed. Go back, and send the data in parts.`);
   }
-  if (status >= 400 && status < 500) return say(status, 'We could not read that', 'Go back, and try again.');
+  if (status >= 400 && status < 500) return say(status, 'We could not read the form', 'Go back, and try again.');
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
-  return say(500, 'Something went wrong', 'The fault is ours. Go back, and look whether what you wanted was done.');
+  return say(500, 'Something went wrong', 'The fault is ours. Go back, and check whether your change was saved.');
 }

@@ -57,14 +57,14 @@ export function resultWords(content: ResultContent, byPerson = false): { level: 
     );
   if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
-  const likely = byPerson ? 'Somebody at your provider has set this level.' : likelyWords(content);
+  const likely = byPerson ? 'A person at your provider has set this level.' : likelyWords(content);
   if (likely !== null) sentences.push(likely);
   if (content.is_borderline)
     sentences.push(
       'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
     );
   if (content.needs_review && content.reviewed_at === undefined)
-    sentences.push('Somebody at your provider will look at this result before it is used.');
+    sentences.push('A person at your provider will look at this result before it is used.');
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
 }
 

@@ -80,7 +80,7 @@ suite('the console in other colours', { skip: withoutBrowser }, async () => {
     }
     assert.ok(looked >= 30, `${looked} pages`);
     await page.goto(`${service.url}/console/${org.publicId}/people/invite`);
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Invite person' }).click();
     await page.getByRole('alert').waitFor();
     await look(page, 'a form with faults');
     await page.context().clearCookies();

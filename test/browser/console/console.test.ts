@@ -54,15 +54,15 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
       await page.keyboard.press('Tab');
       await page.getByLabel('Password').fill(password);
       await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: 'Set up a second factor' }).waitFor();
+      await page.getByRole('heading', { name: 'Set up second factor' }).waitFor();
       await isSound(page, 'second factor', script);
       const secret = (await page.locator('.totp code').innerText()).replaceAll(' ', '');
       await page.getByLabel('Code', { exact: true }).fill(totpCode(secret, service.app.clock.nowMs()));
       await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: 'Keep your recovery codes' }).waitFor();
+      await page.getByRole('heading', { name: 'Save your recovery codes' }).waitFor();
       await isSound(page, 'recovery codes', script);
-      await pressByKeyboard(page, 'I have kept them');
-      await page.getByRole('heading', { level: 1, name: /Northfield/ }).waitFor();
+      await pressByKeyboard(page, 'I have saved the codes');
+      await page.getByRole('heading', { level: 1, name: 'Dashboard' }).waitFor();
       await pressByKeyboard(page, 'Sign out');
       await page.getByRole('status').waitFor();
       await isSound(page, 'signed out', script);
@@ -101,7 +101,7 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
     }
     // What the table of pages doesn't show by itself: forms that were not taken, and a sandbox.
     for (const [path, button] of [
-      ['people/invite', 'Make the link'],
+      ['people/invite', 'Invite person'],
       ['sso', 'Set'],
     ] as const) {
       await page.goto(`${service.url}/console/${org.publicId}/${path}`);
@@ -114,7 +114,7 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
     }
     await page.goto(`${service.url}/console/${sandbox}/test-result`);
     await isSoundInBoth('test result');
-    await page.getByRole('button', { name: 'Make it happen' }).click();
+    await page.getByRole('button', { name: 'Create test result' }).click();
     await page.getByRole('status').waitFor();
     await isSoundInBoth('sandbox');
     for (const path of ['/console/sign-in', '/console/sign-in/code', `/console/${org.publicId}/nowhere`]) {

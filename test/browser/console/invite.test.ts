@@ -18,15 +18,15 @@ suite('inviting learners in a browser', { skip: withoutBrowser }, async () => {
     const choose = (buffer: Buffer) =>
       page.getByLabel('Or a CSV file').setInputFiles({ name: 'learners.csv', mimeType: 'text/csv', buffer });
     await choose(Buffer.from('PK\u0003\u0004\0\0'));
-    await pressByKeyboard(page, 'Check the rows');
+    await pressByKeyboard(page, 'Check rows');
     await page.getByRole('alert').waitFor();
     assert.match(await page.getByRole('alert').innerText(), /CSV UTF-8/);
     await choose(Buffer.from('Name;Student number\r\nZo\xeb M\xfcller;A-1\r\n', 'latin1'));
-    await pressByKeyboard(page, 'Check the rows');
+    await pressByKeyboard(page, 'Check rows');
     await page.getByRole('heading', { level: 1, name: 'Invite 1 learner?' }).waitFor();
     assert.match(await page.getByRole('main').innerText(), /Zoë Müller/);
     await page.getByRole('link', { name: 'Cancel' }).click();
-    await pressByKeyboard(page, 'Discard it');
+    await pressByKeyboard(page, 'Discard table');
     await page.getByRole('status').waitFor();
   });
 
@@ -45,24 +45,24 @@ suite('inviting learners in a browser', { skip: withoutBrowser }, async () => {
       };
       await page.goto(`${service.url}/console/${org.publicId}/invite`);
       await page.getByLabel('Rows from a spreadsheet').fill(`A-${width}\tSeÃ¡n Oâ€™Dell\n\tAna Silva`);
-      await pressByKeyboard(page, 'Check the rows');
+      await pressByKeyboard(page, 'Check rows');
       await page.getByRole('heading', { level: 1, name: '2 rows need confirming' }).waitFor();
       await look('asked');
       await page.getByLabel('Row 1: SeÃ¡n Oâ€™Dell').selectOption('Correct it: Seán O’Dell');
-      await pressByKeyboard(page, 'Confirm the rows');
-      await page.getByRole('link', { name: 'Choose what happens with row 2.' }).waitFor();
+      await pressByKeyboard(page, 'Confirm rows');
+      await page.getByRole('link', { name: 'Choose what to do with row 2.' }).waitFor();
       await look('unanswered');
-      await page.getByLabel('Row 2: Ana Silva').selectOption('Leave this row out');
-      await pressByKeyboard(page, 'Confirm the rows');
+      await page.getByLabel('Row 2: Ana Silva').selectOption('Skip this row');
+      await pressByKeyboard(page, 'Confirm rows');
       await page.getByRole('heading', { level: 1, name: 'Invite 1 learner?' }).waitFor();
       await page.goto(`${service.url}/console/${org.publicId}/invite/one`);
       await page.getByLabel('Full name').fill('Ana Silva');
-      await pressByKeyboard(page, 'Invite the learner');
+      await pressByKeyboard(page, 'Invite learner');
       await page.getByRole('alert').waitFor();
       await look('one');
       await page.getByLabel('Full name').fill('?ukasz Marsh');
-      await pressByKeyboard(page, 'Invite the learner');
-      await page.getByLabel('It is right as it is').waitFor();
+      await pressByKeyboard(page, 'Invite learner');
+      await page.getByLabel('The entry is correct').waitFor();
       await look('damaged');
     }
   });

@@ -23,29 +23,29 @@ suite('whole jobs by keyboard', { skip: withoutBrowser }, async () => {
   }
   const heading = (page: Page) => page.getByRole('heading', { level: 1 }).innerText();
   const shownPair = async (page: Page) => ({
-    access_key_id: await page.getByLabel('Access key id').inputValue(),
+    access_key_id: await page.getByLabel('Access key ID').inputValue(),
     secret_access_key: await page.getByLabel('Secret access key').inputValue(),
   });
 
   test('a key is made, rolled and the old one revoked', async () => {
     const page = await atTheStart(320);
     await goByMenu(page, 'Integration', 'Keys');
-    await pressByKeyboard(page, 'Create a key');
+    await pressByKeyboard(page, 'Create key');
     await typeByKeyboard(page, 'Label', 'Portfolio');
-    await pressByKeyboard(page, 'Create the key and show its secret');
+    await pressByKeyboard(page, 'Create key');
     const first = await shownPair(page);
     assert.equal((await service.client(first).get('/health')).status, 200);
     scene.clock.advance(60_000);
-    await pressByKeyboard(page, 'The key');
-    await pressByKeyboard(page, 'Roll this key');
-    await pressByKeyboard(page, 'Make the new key and show its secret');
+    await pressByKeyboard(page, 'Key');
+    await pressByKeyboard(page, 'Rotate key');
+    await pressByKeyboard(page, 'Rotate key');
     const second = await shownPair(page);
     // From the new key's page to the one that it replaces.
-    await pressByKeyboard(page, 'The key');
+    await pressByKeyboard(page, 'Key');
     await pressByKeyboard(page, first.access_key_id);
-    await pressByKeyboard(page, 'Revoke this key');
-    assert.equal(await heading(page), 'Revoke Portfolio?');
-    await pressByKeyboard(page, 'Revoke this key');
+    await pressByKeyboard(page, 'Revoke key');
+    assert.equal(await heading(page), 'Revoke key Portfolio?');
+    await pressByKeyboard(page, 'Revoke key');
     await page.getByRole('status').waitFor();
     assert.equal((await service.client(first).get('/health')).status, 401);
     assert.equal((await service.client(second).get('/health')).status, 200);
@@ -64,7 +64,7 @@ suite('whole jobs by keyboard', { skip: withoutBrowser }, async () => {
     await pressByKeyboard(page, '1');
     assert.equal(await heading(page), 'Deliveries');
     await pressByKeyboard(page, 'A learner joins or leaves groups');
-    await pressByKeyboard(page, 'Send it again');
+    await pressByKeyboard(page, 'Send again');
     await page.getByRole('status').waitFor();
     await scene.settle(worker);
     assert.deepEqual(

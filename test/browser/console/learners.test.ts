@@ -58,9 +58,9 @@ suite('learners in a browser', { skip: withoutBrowser }, async () => {
         const fill = await dot.evaluate('(one) => getComputedStyle(one).fill').catch(() => 'rgb(1, 1, 1)');
         assert.doesNotMatch(String(fill), /rgba\(0, 0, 0, 0\)|none/);
       }
-      await pressByKeyboard(page, 'Correct the name');
+      await pressByKeyboard(page, 'Correct name');
       await isSound(page, 'name', script);
-      await pressByKeyboard(page, 'Go on');
+      await pressByKeyboard(page, 'Continue');
       await page.getByRole('alert').waitFor();
       await isSound(page, 'name with a fault', script);
       await typeByKeyboard(
@@ -69,10 +69,10 @@ suite('learners in a browser', { skip: withoutBrowser }, async () => {
         `Featherstonehaugh, W. ${width} ${colorScheme} ${forcedColors} ${script}`,
       );
       await typeByKeyboard(page, 'Reason', 'Asked for');
-      await pressByKeyboard(page, 'Go on');
-      await page.getByRole('heading', { name: 'Correct this name?' }).waitFor();
+      await pressByKeyboard(page, 'Continue');
+      await page.getByRole('heading', { name: 'Correct name?' }).waitFor();
       await isSound(page, 'confirmation', script);
-      await pressByKeyboard(page, 'Correct the name');
+      await pressByKeyboard(page, 'Correct name');
       await page.getByRole('status').waitFor();
       await ana.isCalled('Wilhelmina-Alexandrina Featherstonehaugh');
       for (const path of [`/${id}/email`, '?group=x&sort=-changed&state=none', '?sort=ref']) {

@@ -39,28 +39,28 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.getByLabel('Status').selectOption('4xx');
       await page.getByRole('button', { name: 'Filter' }).press('Enter');
       await page.getByText('unknown_parameter').waitFor();
-      await page.getByRole('link', { name: 'Errors by code' }).press('Enter');
+      await page.getByRole('link', { name: 'Errors and traffic' }).press('Enter');
       await page.getByRole('heading', { name: 'Errors and traffic' }).waitFor();
       await isSound('errors');
-      await page.getByRole('search').getByLabel('Reference or id').fill('ana');
+      await page.getByRole('search').getByLabel('Reference or ID').fill('ana');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'A learner’s results' }).waitFor();
       await isSound('a learner found by reference');
-      await page.getByRole('search').getByLabel('Reference or id').fill('nobody');
+      await page.getByRole('search').getByLabel('Reference or ID').fill('nobody');
       await page.getByRole('search').getByRole('button', { name: 'Find' }).press('Enter');
       await page.getByRole('alert').waitFor();
       await isSound('nothing found');
       await page.goto(`${service.url}/console/${org.publicId}/trace`);
       await isSound('the empty tracer');
-      await page.getByLabel('Id of the result').fill(result.id);
-      await page.getByRole('button', { name: 'Find it' }).press('Enter');
+      await page.getByLabel('Result ID').fill(result.id);
+      await page.getByRole('button', { name: 'Trace result' }).press('Enter');
       await page.getByRole('heading', { name: /^Fetched at/ }).waitFor();
       await isSound('a trace');
       await page
         .getByRole('link', { name: /^Call \d+/ })
         .first()
         .press('Enter');
-      await page.getByRole('heading', { name: 'The same call' }).waitFor();
+      await page.getByRole('heading', { name: 'Repeat the request' }).waitFor();
       await isSound('a call');
       assert.deepEqual(
         complaints.filter((one) => !/422/.test(one)),

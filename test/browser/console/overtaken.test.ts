@@ -27,7 +27,7 @@ suite('a form that somebody else was quicker with, in a browser', { skip: withou
         .fill(`Northfield and Riverside College of Further Education ${width}`);
       await admin.fill(`${base}/settings`, { contact: `01632 960 ${width}, Monday to Friday from 9 to 5` });
       await pressByKeyboard(page, 'Save');
-      await page.getByRole('table', { name: 'Where your entries differ' }).waitFor();
+      await page.getByRole('table', { name: 'Fields that differ' }).waitFor();
       await isSound();
       await pressByKeyboard(page, 'Save');
       await page.getByText('The settings are saved').waitFor();
@@ -36,7 +36,7 @@ suite('a form that somebody else was quicker with, in a browser', { skip: withou
       await page.getByLabel('Answers that were typed').fill('36');
       await admin.fill(retention, { learners: String(width / 10), automatic: 'on' });
       await pressByKeyboard(page, 'Save');
-      await page.getByRole('table', { name: 'Where your entries differ' }).waitFor();
+      await page.getByRole('table', { name: 'Fields that differ' }).waitFor();
       assert.equal(await page.getByLabel('Answers that were typed').inputValue(), '36');
       await isSound();
     });

@@ -59,11 +59,11 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
         await page.goto(`${service.url}${base}/${path}`);
         await isSound(path);
       }
-      await page.getByRole('link', { name: 'Export this list' }).press('Enter');
+      await page.getByRole('link', { name: 'Export list' }).press('Enter');
       await page.getByRole('heading', { name: /^Export: Digital skills below Level 1/ }).waitFor();
       await isSound('the export');
       const coming = page.waitForEvent('download');
-      await page.getByRole('button', { name: 'Download' }).press('Enter');
+      await page.getByRole('button', { name: 'Download file' }).press('Enter');
       const folder = mkdtempSync(join(tmpdir(), 'ars-list-'));
       try {
         const path = join(folder, 'list.xlsx');
@@ -80,11 +80,11 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
       await page
         .getByLabel('File')
         .setInputFiles({ name: 'results.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
-      await pressByKeyboard(page, 'Try it');
+      await pressByKeyboard(page, 'Check file');
       await page.getByRole('heading', { level: 1, name: /^Import \d/ }).waitFor();
       assert.equal(await page.getByText('rqf_level_code').count(), 1);
       await isSound('what is wrong');
-      await pressByKeyboard(page, 'Import them');
+      await pressByKeyboard(page, 'Import results');
       await page.getByRole('heading', { level: 1, name: /import/ }).waitFor();
       await isSound('what came of it');
     });

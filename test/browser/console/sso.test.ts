@@ -75,7 +75,7 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
       await page.evaluate(`location.href = ${JSON.stringify(`${service.url}/console/sso/sign-in/${org.publicId}`)}`);
       await page.getByRole('heading', { level: 1, name: 'Sign in at Northfield College’s provider?' }).waitFor();
       await isSound('whether that is meant');
-      await pressByKeyboard(page, 'Sign in there');
+      await pressByKeyboard(page, 'Sign in');
       await page.waitForURL((url) => url.href.startsWith(issuer) || url.pathname.startsWith(base));
       if (page.url().startsWith(issuer)) await atTheProvider(page, `ana-${width}`);
       await page.goto(`${service.url}${base}`);
@@ -85,6 +85,6 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
       await isSound('a fresh proof');
       await pressByKeyboard(page, 'Sign in again');
       if (page.url().startsWith(issuer)) await atTheProvider(page, `ana-${width}`);
-      await page.getByRole('heading', { level: 1, name: 'Access keys' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
     });
 });

@@ -23,10 +23,10 @@ suite('teams in a browser', { skip: withoutBrowser }, async () => {
 
   async function makeTeam(page: Page, team: string): Promise<void> {
     await page.goto(`${base}/teams`);
-    await pressByKeyboard(page, 'Make a team');
+    await pressByKeyboard(page, 'Create team');
     await typeByKeyboard(page, 'Name', team);
     await typeByKeyboard(page, 'Reference', team.toUpperCase());
-    await pressByKeyboard(page, 'Make the team');
+    await pressByKeyboard(page, 'Create team');
     assert.equal(await heading(page), team);
   }
 
@@ -38,22 +38,22 @@ suite('teams in a browser', { skip: withoutBrowser }, async () => {
     await makeTeam(page, 'South');
     await pressByKeyboard(page, 'Add staff');
     await page.getByLabel('Tamsin Tutor').press('Space');
-    await pressByKeyboard(page, 'Add them');
+    await pressByKeyboard(page, 'Add learners');
     await page.getByRole('status').waitFor();
     await makeTeam(page, 'North');
     await pressByKeyboard(page, 'Add learners');
     await page.getByLabel('References of the learners').fill('LRN-1\nLRN-2\nLRN-9');
     assert.deepEqual(await overhanging(page), []);
-    await pressByKeyboard(page, 'Look them up');
+    await pressByKeyboard(page, 'Check references');
     assert.equal(await heading(page), 'Add 2 learners to North?');
     assert.match(await page.locator('main').innerText(), /No learner has the reference LRN-9/);
     assert.deepEqual(await overhanging(page), []);
-    await pressByKeyboard(page, 'Add them');
-    assert.equal(await heading(page), 'It is done');
+    await pressByKeyboard(page, 'Add learners');
+    assert.equal(await heading(page), 'Memberships are changed');
     await pressByKeyboard(page, 'North');
-    await pressByKeyboard(page, 'Move everybody');
-    await page.getByLabel('Move them to').selectOption({ label: 'South (SOUTH)' });
-    await pressByKeyboard(page, 'Move them');
+    await pressByKeyboard(page, 'Move all learners');
+    await page.getByLabel('New group').selectOption({ label: 'South (SOUTH)' });
+    await pressByKeyboard(page, 'Move learners');
     assert.match(await page.locator('main').innerText(), /2 of 2 learners/);
 
     const { page: theirs } = await openPage({ width: 320, script: false });
@@ -98,13 +98,13 @@ suite('teams in a browser', { skip: withoutBrowser }, async () => {
       }
       await page.goto(`${base}/groups/${cohort.id}/add`);
       await page.getByLabel('References of the learners').fill('LRN-1\nNobody Known\nx@y.example');
-      await page.getByRole('button', { name: 'Look them up' }).click();
+      await page.getByRole('button', { name: 'Check references' }).click();
       await isSound('a paste with faults');
-      await page.getByRole('button', { name: 'Add them' }).click();
+      await page.getByRole('button', { name: 'Add learners' }).click();
       await isSound('a run');
       await page.goto(`${base}/groups/${cohort.id}`);
       await page.getByLabel('Choose LRN-3').check();
-      await page.getByRole('button', { name: 'Take out the chosen' }).click();
+      await page.getByRole('button', { name: 'Remove selected learners' }).click();
       await isSound('taking out');
       assert.deepEqual(
         complaints.filter((one) => !/40[34]|422/.test(one)),

@@ -73,7 +73,7 @@ suite('ars group and ars team', () => {
     const admin = await personOf(service, org.id, 'admin');
     const asked = await admin.get(`/console/${org.publicId}/groups/${from}/move-all`);
     assert.match(asked.text, /Move 10,000 learners out of <bdi>All<\/bdi>/);
-    assert.match(asked.text, /Not everybody is moved at once:<\/strong> 1 learner more stays until/);
+    assert.match(asked.text, /This moves only some learners:<\/strong> 1 learner more stays until/);
     assert.equal((await run(['group', 'move', '--from', from, '--to', to, '--all'])).json.changed, count);
     assert.deepEqual((await run(['group', 'members', from])).json.data, []);
   });

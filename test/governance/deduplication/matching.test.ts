@@ -153,7 +153,7 @@ suite('matching', () => {
     assert.equal(calls.match(/<th scope="row"/g)?.length, 1);
     assert.ok(!calls.includes('nobody-here'));
     assert.match(list.text, /Ivy &amp; Ash/);
-    assert.match(list.text, /the same name/);
+    assert.match(list.text, /equal name/);
     const rows = await without(org);
     const [ivy, joe] = ['Ivy & Ash', 'Joe June'].map((name) => rows.find((row) => row.full_name === name)!.learner_id);
     const idOf = async (ref: string) => (await org.get(`/learners/${ref}`)).body.data?.learner_id as string;
@@ -179,7 +179,7 @@ suite('matching', () => {
     assert.equal((await admin.post(`${base}/learners/${joe}/merge`, { reference: 'nobody' })).status, 422);
     assert.equal((await admin.post(`${base}/learners/${joe}/merge`, { reference: joe! })).status, 422);
     const shown = await admin.get(compare);
-    assert.match(shown.text, /1 result with 0 evidence files/);
+    assert.match(shown.text, /1 result with 0 evidence packs/);
     assert.match(shown.text, /the learner then has 2 results/);
     assert.match(shown.text, /1 result of one subject and moment is on both sides/);
     const merged = await admin.post(compare, { reason: 'Twice' });
@@ -191,7 +191,10 @@ suite('matching', () => {
     assert.match(names.text, /Compare with the first/);
     assert.match(names.text, /<caption><bdi>Ivy &amp; Ash<\/bdi>: the same name<\/caption>/);
     const fields = { one: ivy!, other: await idOf('i-1'), kind: 'name' };
-    assert.match((await admin.follow(await admin.post(`${base}/matching/distinct`, fields))).text, /It is remembered/);
+    assert.match(
+      (await admin.follow(await admin.post(`${base}/matching/distinct`, fields))).text,
+      /marked as different people/,
+    );
     assert.doesNotMatch((await admin.get(`${base}/matching?kind=name`)).text, /Ivy/);
     const acts = await app.db.query<{ action: string }>(
       'select action from audit where organisation_id = $1 and actor = $2 order by audit_id',

@@ -219,8 +219,8 @@ suite('two learners who are one person', () => {
     const refusal = async () =>
       (await previewMerge(app.db, org.id, { from, into }, new Date(app.clock.nowMs())))!.refused;
     for (const [whose, says] of [
-      [from, /hold is on the learner who would go/],
-      [null, /hold is on the whole organisation/],
+      [from, /learner who would be merged is under a legal hold/],
+      [null, /organisation is under a legal hold/],
     ] as const) {
       const hold = await place(whose);
       await assert.rejects(merges(org, from, into), says);
@@ -245,8 +245,8 @@ suite('two learners who are one person', () => {
     const from = await idOf(org, 'AnaSilva');
     const [{ learner_id: into }] = (await org.get('/learners')).body.data.filter((one: any) => one.ref === null);
     const preview = await previewMerge(app.db, org.id, { from, into }, new Date(app.clock.nowMs()));
-    assert.match(preview!.refused!, /would be the name that stays/);
-    await assert.rejects(merges(org, from, into), /would be the name that stays/);
+    assert.match(preview!.refused!, /would equal the kept name/);
+    await assert.rejects(merges(org, from, into), /would equal the kept name/);
   });
 
   test('one without a reference gets the other’s, whichever stays, and its file still finds its result', async () => {
@@ -308,7 +308,7 @@ suite('two learners who are one person', () => {
       (await results(org)).map((row: string[]) => row[1]),
       ['chain-3', 'chain-3', 'chain-3'],
     );
-    await assert.rejects(merges(org, c!, c!), /one learner already/);
+    await assert.rejects(merges(org, c!, c!), /belong to one learner/);
     await assert.rejects(merges(org, a!, c!), { code: 'not_found' });
     const other = await service.organisation();
     await other.post('/learners', { ref: 'x', full_name: 'Somebody' });

@@ -171,7 +171,7 @@ suite('the export of a learner', () => {
     const page = held['read-me-first.html']!.toString();
     assert.match(page, /Zebediah Quagmire Senior/);
     assert.match(page, /zq-4471@quagmire\.example/);
-    assert.match(page, /how likely each level is/);
+    assert.match(page, /probability of each level/);
     assert.match(page, /Zebediah Quagmire asked/);
     assert.match(page, /<strong>[^<]+<\/strong> \((right|wrong|not answered)/);
     assert.doesNotMatch(page, /undefined|\[object/);
@@ -222,7 +222,7 @@ suite('the export of a learner', () => {
   test('the same file comes from the page and from the command line, each audited', async () => {
     const owner = await personOf(service, org.id, 'owner');
     const here = `/console/${org.publicId}/learners/${zebediah}/export`;
-    assert.match((await owner.get(here)).text, /Everything held of a learner/);
+    assert.match((await owner.get(here)).text, /Export learner data/);
     const response = await fetch(service.url + here, {
       method: 'POST',
       headers: { cookie: owner.cookie!, 'sec-fetch-site': 'same-origin' },

@@ -45,7 +45,7 @@ suite('an import in the console', () => {
     const rows = [head, ...Array.from({ length: 500 }, (_, i) => line(`t-${i}`, 'Tea Lee'))].join('\n');
     const post = () => owner.post(base, { rows, dates: 'uk', once: app.random.uuid() });
     const answers = await Promise.all(Array.from({ length: 8 }, post));
-    const busy = answers.filter((answer) => /Other files are being tried/.test(answer.text));
+    const busy = answers.filter((answer) => /Too many files are being checked/.test(answer.text));
     assert.ok(busy.length > 0 && busy.length <= 6, `${busy.length} of 8`);
     assert.ok(busy.every((answer) => answer.status === 503));
     for (const answer of answers) assert.ok(answer.status === 303 || busy.includes(answer), answer.text);
@@ -67,7 +67,7 @@ suite('an import in the console', () => {
     assert.deepEqual(counted(text), {
       'New results': '1',
       'Results that change': '0',
-      'Unchanged, passed over': '0',
+      'Unchanged results, skipped': '0',
       'Lines with faults, left out': '3',
     });
     for (const [at, column] of [
@@ -87,7 +87,7 @@ suite('an import in the console', () => {
     assert.equal(await resultsOf('a-1'), 1);
     assert.deepEqual(await db.query('select from import_run_row'), []);
     const again = await tried([head, line('a-1', 'Ana Silva')].join('\r\n'));
-    assert.equal(counted(again.text)['Unchanged, passed over'], '1');
+    assert.equal(counted(again.text)['Unchanged results, skipped'], '1');
     const acts = await db.query<{ action: string }>(
       'select action from audit where actor = $1 and resource = $2 order by audit_id',
       [owner.userId, runId],
@@ -102,7 +102,7 @@ suite('an import in the console', () => {
     for (const [rows, said] of [
       ['', /Choose a file, or paste/],
       ['name;age\nAna;17', /The? ?.*first line must name columns/],
-      [head, /There is no line in it/],
+      [head, /The file has no row to import/],
     ] as const) {
       const { status, text } = await owner.post(base, { rows, once: app.random.uuid() });
       assert.equal(status, 422);
@@ -207,24 +207,21 @@ suite('an import in the console', () => {
     await service.withUnitOfWork((work) => importRuns.cancelRestored(work, org.id, new Date(app.clock.nowMs() + 1)));
     for (const [{ runId }, why] of [
       [dropped, null],
-      [
-        overdue,
-        'lines hold names and results, and an import that isn’t finished 30 days after its file was tried isn’t kept',
-      ],
-      [restored, 'a backup was restored, and a line may be of somebody who was erased since it was made'],
+      [overdue, '30 days after the check of the file, because lines contain names and results'],
+      [restored, 'after a restore, because a line may contain a learner who was erased since the backup'],
     ] as const) {
       const text = await page(runId);
-      const { Imported, 'Lines with faults, left out': left, 'Not written': not } = counted(text);
+      const { Imported, 'Lines with faults, skipped': left, 'Not imported': not } = counted(text);
       assert.deepEqual([Imported, left, not], ['0', '1', '2']);
       assert.match(text, /the other lines are deleted/);
-      assert.equal(/The service did it: (.*?)\./.exec(text)?.[1] ?? null, why);
+      assert.equal(/The service cancelled it (.*?)\./.exec(text)?.[1] ?? null, why);
     }
     await imported((await tried([head, line('q-1', 'Quy Gone')].join('\n'))).runId);
     const { runId } = await tried([head, line('q-1', 'Quy Gone', '01/02/2026'), line('q-2', 'Quo')].join('\n'));
     const [learner] = await db.query<{ learner_id: string }>("select learner_id from learner where ref = 'q-1'");
     await service.withUnitOfWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
     await imported(runId);
-    const { Imported, 'Not written: of people erased since': erased } = counted(await page(runId));
+    const { Imported, 'Not imported, because the learner was erased': erased } = counted(await page(runId));
     assert.deepEqual([Imported, erased], ['1', '1']);
   });
 

@@ -164,7 +164,7 @@ suite('a reference that is given or changed', () => {
     const before = (await org.get('/learners?limit=500')).body;
     for (const [ref, says] of [
       ['theirs-now-4', /belongs to another learner/],
-      ['theirs-4', /was another learner’s before/],
+      ['theirs-4', /previous reference of another learner/],
       ['QQ-12-34-56-C', /National Insurance/],
       ['ana@college.example', /opaque reference/],
       ['', /opaque reference/],

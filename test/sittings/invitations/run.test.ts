@@ -100,7 +100,7 @@ suite('a table of learners is read', async () => {
     assert.deepEqual([first.invited, second.invited, second.refused, second.status], [2, 1, 1, 'finished']);
     assert.equal(await counted(org, 'learner'), 3);
     const [row] = await readRows(app.db, org.id, two.runId);
-    assert.match(JSON.stringify(row!.faults), /somebody of this name came after the check/);
+    assert.match(JSON.stringify(row!.faults), /another learner has had this name since the check/);
   });
 
   const org = await service.organisation();

@@ -149,7 +149,7 @@ suite('links and the sittings behind them', async () => {
     const until = `until <time datetime="${end.toISOString()}">`;
     assert.ok((await sees('/invitations')).includes(`Paused ${until}`));
     assert.ok((await sees(`/invitations/${joe.invitationId}`)).includes(`Paused ${until}`));
-    assert.ok((await sees(`/learners/${sitting.learner_id}`)).includes(`can be gone on with ${until}`));
+    assert.ok((await sees(`/learners/${sitting.learner_id}`)).includes(`can be continued ${until}`));
 
     await idlesAway();
     assert.deepEqual(

@@ -46,13 +46,13 @@ export type Doubt = {
 export function doubtWords({ about, row }: Doubt): string {
   switch (about) {
     case 'encoding':
-      return 'looks damaged: letters were read in another encoding';
+      return 'looks damaged, because letters were read in another encoding';
     case 'question_mark':
-      return 'has a question mark, where a letter may be lost';
+      return 'has a question mark that may replace a lost letter';
     case 'reference':
       return 'looks like a date or a long number, which spreadsheets change';
     case 'known':
-      return 'is the name of a learner whom you have already';
+      return 'is also the name of an existing learner';
     case 'twice':
       return `is also the name in row ${row}`;
   }
@@ -73,7 +73,7 @@ export type RowContext = {
 /** An invitation may end at most this many milliseconds from now. */
 const latestMs = 366 * 24 * 3600_000;
 
-const errorExpected = 'a value: an error value of a spreadsheet, such as #N/A, is in its place';
+const errorExpected = 'a value, instead of a spreadsheet error such as #N/A';
 const line = (max: number) => `text of at most ${max} characters on one line, without a National Insurance number`;
 
 function readSubjects(text: string): Subject[] | null {
@@ -111,7 +111,7 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
       const [ref, ...name] = rest.split('=').map((one) => one.trim()) as [string, ...string[]];
       if ([ref, name.join('=')].some(isErrorValue)) return errorExpected;
       const kind = type.toLowerCase();
-      if (kind === teamType) return 'groups other than teams: a team is chosen for the whole run';
+      if (kind === teamType) return 'groups other than teams: choose a team for all rows instead';
       if (!(clientGroupTypes as readonly string[]).includes(kind))
         return `groups of one of the types ${clientGroupTypes.join(', ')}`;
       const existing = known.find((one) => one.type === kind && one.ref === ref);
@@ -179,8 +179,8 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
     fault(
       'ref',
       /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
-        ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
-        : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`,
+        ? 'the full reference: the spreadsheet has shortened it. Format the column as text'
+        : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an email address or a National Insurance number`,
     );
   const id = cells.learner_id?.toLowerCase() ?? null;
   if (id !== null && !isUuid(id)) fault('learner_id', 'a learner_id as the service gives it, a UUID');
@@ -188,11 +188,11 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
   const nameExpected = cells.full_name === undefined ? 'the learner’s full name' : nameFault(fullName);
   if (nameExpected !== null) fault('full_name', nameExpected);
   const email = cells.email ?? null;
-  if (email !== null && !isEmailAddress(email)) fault('email', 'an e-mail address, such as name@example.org');
+  if (email !== null && !isEmailAddress(email)) fault('email', 'an email address, such as name@example.org');
   const groups = readGroups(cells.groups ?? '', context.groups);
   if (typeof groups === 'string') fault('groups', groups);
   else if (groups.length > 0 && ref === null && id === null)
-    fault('ref', 'given where there are groups, so that the learner can be found again');
+    fault('ref', 'a reference if the row has groups, so that the learner can be found again');
   const subjects = cells.subjects === undefined ? context.defaultSubjects : readSubjects(cells.subjects);
   if (subjects === null || subjects.length === 0) fault('subjects', `some of ${allSubjects.join(', ')}, or all`);
   const extra = /^(\d{1,3}) ?%?$/.exec(cells.extra_time ?? '0')?.[1];

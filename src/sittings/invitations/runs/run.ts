@@ -209,16 +209,17 @@ export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + l
 /** The reason to show if the service cancelled the run; null if a person cancelled it. */
 export function whyCancelled({ cancelled_because: because }: Run): string | null {
   if (because === 'overdue')
-    return `The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.`;
-  if (because === 'stopped') return 'The service did it: whoever began it may not invite these learners any more.';
+    return `The service cancelled it ${limits.inviteRunMs / 86_400_000} days after the start, because rows contain names.`;
+  if (because === 'stopped')
+    return 'The service cancelled it, because the person who started it may no longer invite these learners.';
   if (because === 'restored')
-    return 'The service did it: a backup was restored, and a row may be of somebody who was erased since it was made. Invite the others again.';
+    return 'The service cancelled it after a restore, because a row may contain a learner who was erased since the backup. Invite the other learners again.';
   return null;
 }
 
 const cameSince: InviteOutcome = {
   outcome: 'refused',
-  faults: [{ column: 'full_name', expected: 'of a new learner: somebody of this name came after the check' }],
+  faults: [{ column: 'full_name', expected: 'of a new learner: another learner has had this name since the check' }],
 };
 
 /**

@@ -100,8 +100,8 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
   const review = `${base}/review`;
   const ending = `within ${limits.expiringDays} days, not begun`;
   const unopened = `not begun for ${limits.unopenedDays} days`;
-  const apart = 'to review: the engines are a level or more apart';
-  const changed = 'to review: the answers changed in the middle';
+  const apart = 'to review: engines a level or more apart';
+  const changed = 'to review: answers changed in the middle';
   return [
     line(
       reviews.overdue,
@@ -110,12 +110,7 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
       'answers to learners are overdue',
       true,
     ),
-    line(
-      reviews.asked,
-      `${review}?state=asked`,
-      'learner asks for a person’s review',
-      'learners ask for a person’s review',
-    ),
+    line(reviews.asked, `${review}?state=asked`, 'learner asks for a human review', 'learners ask for a human review'),
     line(reviews.needs_review, `${review}?why=needs_review`, `result ${apart}`, `results ${apart}`),
     line(reviews.person_fit, `${review}?why=person_fit`, `result ${changed}`, `results ${changed}`),
     line(
@@ -142,18 +137,13 @@ async function integrationLines({ app, base, role, organisationId }: Visit): Pro
     line(
       found.disabled,
       `${base}/webhooks`,
-      'webhook endpoint is disabled: nothing is sent to it',
-      'webhook endpoints are disabled: nothing is sent to them',
+      'webhook endpoint is disabled and gets no events',
+      'webhook endpoints are disabled and get no events',
       true,
     ),
-    line(found.failing, `${base}/webhooks`, 'webhook endpoint fails', 'webhook endpoints fail', true),
-    line(found.dead, `${base}/deliveries?status=dead`, 'delivery has finally failed', 'deliveries have finally failed'),
-    line(
-      found.elsewhere,
-      `${base}/keys`,
-      'key was used from a network that is new to it',
-      'keys were used from a network that is new to them',
-    ),
+    line(found.failing, `${base}/webhooks`, 'webhook endpoint is failing', 'webhook endpoints are failing', true),
+    line(found.dead, `${base}/deliveries?status=dead`, 'dead letter', 'dead letters'),
+    line(found.elsewhere, `${base}/keys`, 'key was used from a new network', 'keys were used from a new network'),
     line(found.unused, `${base}/keys`, `key ${unused}`, `keys ${unused}`),
   ];
 }
@@ -172,14 +162,14 @@ async function managerLines({ app, base, role, organisationId: id }: Visit): Pro
     line(
       unmatched,
       `${base}/matching`,
-      'learner has no reference, so platforms can’t tell who it is',
-      'learners have no reference, so platforms can’t tell who they are',
+      'learner has no reference, so platforms can’t match them',
+      'learners have no reference, so platforms can’t match them',
     ),
     line(
       cases,
       `${base}/data-protection`,
-      'request about data is due soon, or overdue',
-      'requests about data are due soon, or overdue',
+      'data subject request is due soon or overdue',
+      'data subject requests are due soon or overdue',
     ),
   ];
   return [lines, hasCountedCredits(plan) && credits < limits.creditsLow ? [credit] : []];
@@ -198,6 +188,8 @@ export async function todayPart(visit: Visit): Promise<Content> {
   );
   return [
     html`<h2>Needs attention</h2>`,
-    items.length === 0 ? empty('Nothing needs anybody just now.') : html`<ul class="choices">${items}</ul>`,
+    items.length === 0
+      ? empty('Nothing needs attention now. Due work appears here.')
+      : html`<ul class="choices">${items}</ul>`,
   ];
 }

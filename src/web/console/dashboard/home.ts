@@ -9,7 +9,7 @@ import { todayPart } from './dashboard.ts';
 import { type Answer, type ConsoleRoute, type PersonVisit, type Visit, get } from '../kit/route.ts';
 
 export const homeRoutes: ConsoleRoute[] = [
-  get('', roles, start, { menu: 'Today' }),
+  get('', roles, start, { menu: 'Dashboard' }),
   get('/console', 'person', entrance),
   get('/console/organisations', 'person', organisations),
 ];
@@ -21,7 +21,7 @@ async function entrance(visit: PersonVisit): Promise<Answer> {
 }
 
 async function organisations({ session: { memberships } }: PersonVisit): Promise<Answer> {
-  const none = 'You belong to no organisation any more. Ask an owner of yours for an invitation.';
+  const none = 'You belong to no organisation. Ask an owner of your organisation for an invitation.';
   const items = memberships.map(
     (one) =>
       html`<li><a href="/console/${one.public_id}">${name(one.name)}</a> <span class="hint">${roleNames[one.role]}</span></li>`,
@@ -35,34 +35,33 @@ async function organisations({ session: { memberships } }: PersonVisit): Promise
 const steps: { kind: Milestone; what: string; how(base: string): Content; inSandboxes?: true }[] = [
   {
     kind: 'key',
-    what: 'A key is made',
-    how: (base) =>
-      html`<a href="${base}/keys">Make one</a> for each platform: it is what the platform proves itself with.`,
+    what: 'A key is created',
+    how: (base) => html`<a href="${base}/keys">Create a key</a> for each platform. The platform signs in with it.`,
   },
   {
     kind: 'request',
-    what: 'The first request has come',
-    how: () => html`<a href="/docs/reference.html#health">GET /health</a> is the shortest one.`,
+    what: 'The first request has arrived',
+    how: () => html`<a href="/docs/reference.html#health">GET /health</a> is the shortest request.`,
   },
   {
     kind: 'walk',
-    what: 'A whole walk: every page of a list, to the last',
+    what: 'A full sync has read every page of the feed',
     how: () => html`Follow <code>pagination.next</code> until it is null.`,
   },
   {
     kind: 'not_modified',
-    what: 'The first 304: a poll that costs nothing',
-    how: () => html`Send the <code>ETag</code> of a first page back in <code>If-None-Match</code>.`,
+    what: 'The first 304 response: nothing has changed',
+    how: () => html`Send the <code>ETag</code> of the first page in <code>If-None-Match</code>.`,
   },
   {
     kind: 'webhook',
-    what: 'A webhook is verified: an event was sent, and answered with 2xx',
-    how: (base) => html`<a href="${base}/webhooks">Make an endpoint</a>, and send it a test event.`,
+    what: 'A webhook endpoint has returned 2xx for an event',
+    how: (base) => html`<a href="${base}/webhooks">Register a webhook endpoint</a>, and send a test event.`,
   },
   {
     kind: 'received',
-    what: 'A test learner’s result is received',
-    how: (base) => html`<a href="${base}/test-result">Make one happen</a>, and see it arrive.`,
+    what: 'A platform has received a test result',
+    how: (base) => html`<a href="${base}/test-result">Create a test result</a>, and check that the platform gets it.`,
     inSandboxes: true,
   },
 ];
@@ -72,22 +71,21 @@ async function start(visit: Visit): Promise<Answer> {
   const findState = integrators.includes(role) ? findSandbox(app.db, organisationId) : null;
   const [needs, sandbox] = await Promise.all([todayPart(visit), findState]);
   return {
-    title: 'Start',
-    heading: name(organisation.name),
-    says: 'What needs attention today, with a link to the page for each.',
+    title: 'Dashboard',
+    says: 'Work that is due today, with links to its pages.',
     main: [
       notice(query, {
-        asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
-        reset: 'The sandbox is new: make a key for it.',
-        made: 'The result has happened. The next poll shows it, and endpoints are told now.',
+        asked: 'The sandbox is requested. The operator creates it, and this page then shows it.',
+        reset: 'The sandbox is reset. Create a key for it.',
+        made: 'The test result is created. The next poll returns it, and webhook endpoints get an event.',
       }),
       needs,
       sandbox && (await gettingStarted(visit, sandbox)),
-      html`<h2>This organisation</h2>`,
+      html`<h2>Your access</h2>`,
       facts({
         'Your role': roleNames[role],
-        'What it may': roleMeanings[role],
-        'Organisation id': code(organisation.public_id),
+        'Your access': roleMeanings[role],
+        'Organisation ID': code(organisation.public_id),
       }),
     ],
   };
@@ -106,20 +104,20 @@ async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Cont
       : html`<li><span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, zone)})</span></li>`;
   });
   return [
-    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks them as it sees them happen.</p><ol class="ticks">${items}</ol>`,
+    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks each step when it is done.</p><ol class="ticks">${items}</ol>`,
     sandboxPart(visit, sandbox),
   ];
 }
 
 function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): Content {
   if (sandbox.is_one)
-    return html`<h2>Test data</h2><p>Everything here is made up. <a href="${base}/test-result">Make a result of a test learner happen</a>, and see it arrive at the platform.</p>`;
+    return html`<h2>Test data</h2><p>All data in this sandbox is invented. <a href="${base}/test-result">Create test result</a></p>`;
   const mayAsk = role !== 'developer';
   if (sandbox.public_id !== null)
-    return html`<h2>Sandbox</h2><p><a href="/console/${sandbox.public_id}">Open the sandbox</a>: an organisation of its own with test data, for the same people.${mayAsk ? html` <a href="${base}/sandbox/reset">Begin it anew</a>` : null}</p>`;
-  if (sandbox.asked_at !== null) return html`<h2>Sandbox</h2><p>Asked for on ${moment(sandbox.asked_at, zone)}.</p>`;
+    return html`<h2>Sandbox</h2><p><a href="/console/${sandbox.public_id}">Open sandbox</a>: a separate organisation with test data, for the same people.${mayAsk ? html` <a href="${base}/sandbox/reset">Reset sandbox</a>` : null}</p>`;
+  if (sandbox.asked_at !== null) return html`<h2>Sandbox</h2><p>Requested on ${moment(sandbox.asked_at, zone)}.</p>`;
   if (!mayAsk) return null;
-  return html`<h2>Sandbox</h2><p>An organisation of its own with test keys and made-up learners, for the same people: a platform can be connected to it without touching anybody’s results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Get a sandbox' : 'Ask for a sandbox'}</a></div>`;
+  return html`<h2>Sandbox</h2><p>A separate organisation with test keys and invented learners, for the same people. Connect a platform to it to test without real results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Create sandbox' : 'Request sandbox'}</a></div>`;
 }
 
 export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' | 'received';

@@ -14,13 +14,13 @@ export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, (v
 /** The page does not repeat the text, so the response is the same for unknown IDs and IDs of other organisations. */
 const searchPage = (visit: Visit, faults: Faults = {}): Answer =>
   formPage(visit, {
-    title: 'Find by reference or id',
-    says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
+    title: 'Search',
+    says: 'Find a learner, result, request, key, delivery, event or webhook endpoint.',
     faults,
-    button: 'Find it',
+    button: 'Search',
     fields: (f) =>
-      f.text('reference', 'Reference or id', {
-        hint: 'Of a learner, a result, a request (X-Request-Id), a key, a delivery, an event or an endpoint. Never a name.',
+      f.text('reference', 'Reference or ID', {
+        hint: 'Such as LRN-000017 or an X-Request-Id. Never a name.',
         type: 'search',
         value: '',
       }),
@@ -30,9 +30,9 @@ async function search(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, role, form: sent } = visit;
   const again = (reference: string) => searchPage(visit, { reference });
   const text = sent.text('reference');
-  if (text === '') return again('Enter a reference or an id.');
+  if (text === '') return again('The field is empty. Enter a reference or an ID.');
   if (text.includes('@') || holdsNationalInsuranceNumber(text))
-    return again('Enter a reference or an id: never a name, an e-mail address or a number of a person.');
+    return again('This is personal data. Enter a reference or an ID.');
   // A malformed reference is looked up as the nil UUID, which finds nothing and takes the same time as a valid ID.
   const identifier = isOpaqueRef(text) ? text : nilUuid;
   const [found, call] = await Promise.all([
@@ -42,9 +42,7 @@ async function search(visit: Visit): Promise<Answer> {
   const paths = [...found.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
   const path = paths.find((one) => one !== null);
   return path === undefined
-    ? again(
-        'Nothing here has this reference or id. Capital letters count, and a result that was never recorded has none.',
-      )
+    ? again('Nothing has this reference or ID. Check the capital letters. A result that was never recorded has no ID.')
     : { to: `${base}${path}` };
 }
 

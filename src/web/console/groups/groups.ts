@@ -44,19 +44,19 @@ async function groups(visit: Visit): Promise<Answer> {
   return listPage(visit, {
     title: 'Groups',
     intro: [
-      html`<p>Cohorts, courses, campuses and whatever else your learners are put together by. Results and webhooks can be asked for by group.</p>`,
+      html`<p>Cohorts, courses, campuses and other groups of learners. Platforms can read results and receive events by group.</p>`,
       managers.includes(role) &&
-        html`<div class="actions"><a class="button" href="${path}/create">Create a group</a></div>`,
+        html`<div class="actions"><a class="button" href="${path}/create">Create group</a></div>`,
     ],
     filters: (q) => [q.select('type', 'Type', any(typeChoices(groupTypes))), list.stateField(q)],
-    caption: 'By type and name',
-    none: 'There is no group like this.',
+    caption: 'Groups by type and name',
+    none: 'No group matches. Create a group, or change the filter.',
     rows: list.rows,
     columns: {
       Name: list.name,
       Type: (row: BrowsedGroup) => typeWords(row.type),
       ...list.columns,
-      'Learners now': list.members,
+      Learners: list.members,
     },
     next: list.next,
   });
@@ -66,17 +66,17 @@ const typeChoices = (types: readonly string[]) => Object.fromEntries(types.map((
 
 function createPage(visit: Visit, faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: 'Create a group',
-    says: 'A cohort, course, campus or whatever else your learners are put together by.',
+    title: 'Create group',
+    says: 'A cohort, course, campus or other group of learners.',
     back: { to: `${visit.base}/groups`, label: 'Groups' },
     faults,
-    button: 'Create the group',
+    button: 'Create group',
     fields: (f) => [
       f.select('type', 'Type', typeChoices(clientGroupTypes), {
-        hint: 'It stays. Teams, which say whom a tutor sees, are made on the page Teams.',
+        hint: 'It can’t be changed. Create teams on the page Teams.',
       }),
       f.text('ref', 'Reference', {
-        hint: 'By which your other systems know it, such as C-2026-01. No other group of the type has it, and it stays.',
+        hint: 'Unique in its type, such as C-2026-01. It can’t be changed.',
         width: 20,
       }),
       f.text('group_name', 'Name'),
@@ -97,12 +97,12 @@ async function create(visit: Visit): Promise<Answer> {
       (result) => result.created && result.row.group_id,
     );
     if (created) return { to: `${base}/groups/${row.group_id}?did=created` };
-    return createPage(visit, { ref: 'There is a group of this type with this reference already.' });
+    return createPage(visit, { ref: 'A group of this type with this reference exists. Enter another reference.' });
   };
   return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
 }
 
-const tooMany = `There are ${limits.groupsPerOrganisation} active groups already, as many as there may be: archive one that is over.`;
+const tooMany = `There are ${limits.groupsPerOrganisation} active groups, which is the maximum. Archive one first.`;
 
 async function group(visit: Visit): Promise<Answer> {
   const { base, role, query } = visit;
@@ -123,41 +123,43 @@ async function group(visit: Visit): Promise<Answer> {
 }
 
 export const groupNotices: Record<string, Content> = {
-  created: 'It is made. Add its learners.',
-  renamed: 'It is renamed.',
-  archived: 'It is archived. Its members and their history stay.',
-  'brought-back': 'It is active again.',
+  created: 'The group is created. Add its learners.',
+  renamed: 'The group is renamed.',
+  archived: 'The group is archived. Its members and their history are kept.',
+  'brought-back': 'The group is active again.',
 };
 
 export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
   return facts({
     Type: typeWords(found.type),
     Reference: code(found.ref),
-    State: found.active ? 'Active' : 'Archived: it is shown in no result, and its members stay',
-    'Learners now': countWords(found.members, limits.membersCountedOfOne),
-    Made: day(found.created_at, zone),
-    'Group id': code(found.group_id),
+    State: found.active ? 'Active' : 'Archived: results do not show it, and its members are kept',
+    Learners: countWords(found.members, limits.membersCountedOfOne),
+    Created: day(found.created_at, zone),
+    'Group ID': code(found.group_id),
   });
 }
 
 export function groupActions({ base, role }: Visit, found: BrowsedGroup): Content {
   if (!managers.includes(role)) return null;
   const here = `${base}/groups/${found.group_id}`;
-  return html`<div class="actions"><a class="button" href="${here}/add">Add learners</a><a href="${here}/rename">Rename</a>${
-    found.active ? html`<a href="${here}/archive">Archive</a>` : html`<a href="${here}/bring-back">Bring back</a>`
+  return html`<div class="actions"><a class="button" href="${here}/add">Add learners</a><a href="${here}/rename">Rename group</a>${
+    found.active
+      ? html`<a href="${here}/archive">Archive group</a>`
+      : html`<a href="${here}/bring-back">Reactivate group</a>`
   }</div>`;
 }
 
 function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: 'Rename a group',
+    title: 'Rename group',
     heading: html`Rename ${name(found.name)}`,
     back: { to: groupPath(visit, found), label: found.name },
     faults,
-    button: 'Rename it',
+    button: 'Rename group',
     fields: (f) =>
       f.text('group_name', 'Name', {
-        hint: 'Everything that shows the group is sent to your platforms again with the new name. The reference stays.',
+        hint: 'Such as “January cohort”. Platforms get the group’s results again.',
         initial: found.name,
       }),
   });
@@ -181,36 +183,36 @@ const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGr
 async function showArchive(visit: Visit): Promise<Answer> {
   const found = await groupOf(visit);
   return confirmPage(visit, {
-    title: 'Archive a group?',
+    title: 'Archive group?',
     heading: html`Archive ${name(found.name)}?`,
     back: { to: groupPath(visit, found) },
     says: [
-      'It is no longer shown in results. Members and their history stay, and it can be brought back.',
-      ...(isTeam(found) ? ['Tutors see nobody by an archived team.'] : []),
+      'Results no longer show the group. Its members and their history are kept. You can reactivate the group.',
+      ...(isTeam(found) ? ['Tutors no longer see the learners of an archived team.'] : []),
       await reachOf(visit, found),
     ],
-    button: 'Archive it',
+    button: 'Archive group',
   });
 }
 
 async function showBringBack(visit: Visit): Promise<Answer> {
   const found = await groupOf(visit);
   return confirmPage(visit, {
-    title: 'Bring a group back?',
-    heading: html`Bring ${name(found.name)} back?`,
+    title: 'Reactivate group?',
+    heading: html`Reactivate ${name(found.name)}?`,
     back: { to: groupPath(visit, found) },
     says: [
-      'It is shown in the results of its members again.',
+      'The results of its members show the group again. You can archive it again.',
       ...(isTeam(found) ? ['Its staff see its learners again.'] : []),
       await reachOf(visit, found),
     ],
-    button: 'Bring it back',
+    button: 'Reactivate group',
     danger: false,
   });
 }
 
 const reachOf = async ({ app, organisationId }: Visit, { group_id: id }: BrowsedGroup): Promise<string> =>
-  `${reachInWords(await impactOfGroup(app.db, organisationId, id))} get a new position, so that your platforms hear of it.`;
+  `${reachInWords(await impactOfGroup(app.db, organisationId, id))} get a new position, so platforms read them again.`;
 
 async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   const found = await groupOf(visit);
@@ -219,7 +221,7 @@ async function setActive(visit: Visit, active: boolean): Promise<Answer> {
     to: `${path}?did=${active ? 'brought-back' : 'archived'}`,
   }));
   return unlessTooMany(done, () => ({
-    ...messagePage('It can’t be brought back', tooMany),
+    ...messagePage('The group can’t be reactivated', tooMany),
     back: { to: path, label: found.name },
     status: 422,
   }));
@@ -237,16 +239,16 @@ async function history(visit: Visit): Promise<Answer> {
   ]);
   const ofLast = rows.filter((row) => row.at === last?.at).length + (last?.at === from ? skip : 0);
   return listPage(visit, {
-    title: 'Who joined and who left',
+    title: 'Membership history',
     back: { to: groupPath(visit, found), label: found.name },
-    caption: 'The latest first',
-    none: 'Nobody has been a member yet.',
+    caption: 'Changes, newest first',
+    none: 'The group has had no member yet. Add learners.',
     rows,
     columns: {
       Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
       Reference: (row) => code(row.ref),
-      What: (row) => (row.kind === 'joined' ? 'Joined' : 'Left'),
-      When: (row) => instant(row.at, zone),
+      Change: (row) => (row.kind === 'joined' ? 'Joined' : 'Left'),
+      Time: (row) => instant(row.at, zone),
       By: (row) => row.actor && by(row.actor),
     },
     next: last && `${last.at}.${ofLast}`,

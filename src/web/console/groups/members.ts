@@ -63,8 +63,8 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   );
   const isManager = managers.includes(role);
   const here = `${base}/groups/${group.group_id}`;
-  const caption = isSorted(group) ? 'By name' : 'In the order of their ids';
-  const shown = table<GroupMember>({ caption, none: 'Nobody is in it.' }, rows, {
+  const caption = isSorted(group) ? 'Learners by name' : 'Learners by ID';
+  const shown = table<GroupMember>({ caption, none: 'The group has no learners. Add learners.' }, rows, {
     Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
     Reference: (row) => code(row.ref),
     Since: (row) => day(row.joined_position, zone),
@@ -73,10 +73,10 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   return [
     html`<h2>Learners</h2>`,
     isManager && rows.length > 0
-      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Take out the chosen</button><button class="second" name="press" value="move">Move the chosen</button><a href="${here}/move-all">Move everybody</a></div></form>`
+      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Remove selected learners</button><button class="second" name="press" value="move">Move selected learners</button><a href="${here}/move-all">Move all learners</a></div></form>`
       : shown,
     pager(visit, last?.learner_id),
-    html`<p>${isManager && html`<a href="${here}/take-out">Take out by reference</a> · `}<a href="${here}/history">Who joined and who left</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">How the results spread</a></p>`,
+    html`<p>${isManager && html`<a href="${here}/take-out">Remove learners by reference</a> · `}<a href="${here}/history">Membership history</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">Distribution</a></p>`,
   ];
 }
 
@@ -90,16 +90,16 @@ type How = 'join' | 'leave' | 'move';
 function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
   const shown = name(group.name);
   return formPage(visit, {
-    title: how === 'join' ? 'Add learners' : 'Take learners out',
-    heading: how === 'join' ? html`Add learners to ${shown}` : html`Take learners out of ${shown}`,
+    title: how === 'join' ? 'Add learners' : 'Remove learners',
+    heading: how === 'join' ? html`Add learners to ${shown}` : html`Remove learners from ${shown}`,
     back: { to: groupPath(visit, group), label: group.name },
     faults,
-    intro: html`<p>Nothing is changed before you have seen what would be.</p>`,
-    button: 'Look them up',
+    intro: html`<p>You see the changes before anything is saved.</p>`,
+    button: 'Check references',
     upload: true,
     fields: (f) => [
       f.lines('references', 'References of the learners', {
-        hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${number(limits.pastedRefs)} at once.`,
+        hint: `One per line, or spreadsheet rows with the column “Reference”. At most ${number(limits.pastedRefs)}.`,
         rows: 12,
       }),
       f.file('file', 'Or a text or CSV file', '.csv,.tsv,.txt,text/csv,text/plain'),
@@ -117,20 +117,20 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
     if (file !== null) ({ markBytes } = recogniseEncoding(file));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return pastePage(visit, group, how, { file: `This can’t be read: ${error.message}.` });
+    return pastePage(visit, group, how, { file: `The file can’t be read: ${error.message}.` });
   }
   const pasted = readPastedRefs(file?.subarray(markBytes).toString('latin1') ?? sent.raw('references'));
   const count = pasted.refs.length + pasted.faults.length;
   if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
-  const tooMany = `These are ${number(count)}: enter at most ${number(limits.pastedRefs)} at once.`;
+  const tooMany = `There are ${number(count)} references. Enter at most ${number(limits.pastedRefs)}.`;
   if (count > limits.pastedRefs) return pastePage(visit, group, how, { references: tooMany });
   const { concerned, settled, faults } = await previewPasted(app.db, organisationId, group.group_id, pasted, how);
   return confirmation(visit, group, how, concerned, [
     facts({
-      [how === 'join' ? 'To be added' : 'To be taken out']: number(concerned.length),
-      [how === 'join' ? 'In it already' : 'Not in it']: number(settled),
+      [how === 'join' ? 'To be added' : 'To be removed']: number(concerned.length),
+      [how === 'join' ? 'Already in the group' : 'Not in the group']: number(settled),
       Repeated: pasted.repeated > 0 && number(pasted.repeated),
-      'Left out': number(faults.length),
+      Skipped: number(faults.length),
     }),
     faults.length > 0 && faultsTable(faults),
   ]);
@@ -139,10 +139,10 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
 function faultsTable(faults: { row: number; sentence: string }[]): Content {
   const shown = faults.slice(0, limits.pastedFaultsShown);
   const more = faults.length - shown.length;
-  const caption = more === 0 ? 'Mend them and paste them again' : `The first; ${number(more)} more are like these`;
-  return html`<h2>Rows that are left out</h2>${table(caption, shown, {
+  const caption = more === 0 ? 'Correct these rows and paste them again' : `${number(more)} more rows have faults`;
+  return html`<h2>Skipped rows</h2>${table(caption, shown, {
     Row: (one) => String(one.row),
-    Why: (one) => one.sentence,
+    Reason: (one) => one.sentence,
   })}`;
 }
 
@@ -151,7 +151,7 @@ async function previewChosen(visit: Visit): Promise<Answer> {
   const ids = chosenIds(visit, 'learner');
   if (ids.length === 0)
     return {
-      ...messagePage('Nobody was chosen', 'Tick the learners whom you mean.'),
+      ...messagePage('No learner is selected', 'Go back and tick at least one learner.'),
       back: { to: groupPath(visit, group), label: group.name },
       status: 422,
     };
@@ -172,20 +172,20 @@ const words: Record<How, { title: string; verb: string; button: string; heading(
     join: {
       title: 'Add learners?',
       verb: 'add',
-      button: 'Add them',
+      button: 'Add learners',
       heading: (who, group) => html`Add ${who} to ${group}?`,
     },
     leave: {
-      title: 'Take learners out?',
-      verb: 'take out',
-      button: 'Take them out',
-      heading: (who, group) => html`Take ${who} out of ${group}?`,
+      title: 'Remove learners?',
+      verb: 'remove',
+      button: 'Remove learners',
+      heading: (who, group) => html`Remove ${who} from ${group}?`,
     },
     move: {
-      title: 'Move learners',
+      title: 'Move learners?',
       verb: 'move',
-      button: 'Move them',
-      heading: (who, group) => html`Move ${who} out of ${group}`,
+      button: 'Move learners',
+      heading: (who, group) => html`Move ${who} out of ${group}?`,
     },
   };
 
@@ -209,11 +209,11 @@ async function confirmation(
   const { title, verb, button, heading } = words[how];
   const back = { to: groupPath(visit, group), label: group.name };
   if (learnerIds.length === 0)
-    return { title: 'Nothing would change', back, main: [counted, html`<p>There is nobody to ${verb}.</p>`] };
+    return { title: 'Nothing would change', back, main: [counted, html`<p>There are no learners to ${verb}.</p>`] };
   const reach = await impactOfLearners(app.db, organisationId, learnerIds);
   const targets = how === 'move' ? await targetsOf(visit, group) : [];
   if (how === 'move' && targets.length === 0)
-    return { ...messagePage('There is nowhere to move them', 'There is no other active group of this type.'), back };
+    return { ...messagePage('No other group', 'There is no other active group of this type. Create one first.'), back };
   const stay = all ? group.members - learnerIds.length : 0;
   return formPage(visit, {
     title,
@@ -223,16 +223,16 @@ async function confirmation(
     intro: [
       counted,
       stay > 0 &&
-        html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`,
-      html`<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
-        isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
+        html`<p><strong>This moves only some learners:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move all learners again.</p>`,
+      html`<p>${reachInWords(reach, limits.reachCounted)} get a new position, so platforms read them again.${learnerIds.length > limits.membershipsAtOnce ? ' The change runs in the background.' : null} You can reverse the change later.${
+        isTeam(group) ? ' After the change, tutors see only the learners of their own teams.' : null
       }</p>`,
     ],
     button,
     to: `${base}/groups/${group.group_id}/members`,
     danger: how === 'leave',
     fields: (f) => [
-      how === 'move' && f.select('target', 'Move them to', any(targets, 'Choose one')),
+      how === 'move' && f.select('target', 'New group', any(targets, 'Choose a group')),
       hiddenField('how', how),
       all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
       hiddenField('once', app.random.uuid()),
@@ -254,7 +254,7 @@ async function change(visit: Visit): Promise<Answer> {
   if (how === 'move') {
     const target = sent.raw('target').toLowerCase();
     const [other] = isUuid(target) ? await findGroups(app.db, id, [target]) : [];
-    const faults = { target: 'Choose where they are moved to.' };
+    const faults = { target: 'Choose the new group.' };
     if (other === undefined || other.type !== group.type || other.group_id === here)
       return confirmation(visit, group, how, learnerIds, null, { all, faults });
     joins = other.group_id;
@@ -278,16 +278,16 @@ async function showRun(visit: Visit): Promise<Answer> {
       .map((one) => html`<a href="${groupPath(visit, one)}">${name(one.name)}</a>`);
   const isDone = run.finished_at !== null;
   return {
-    title: isDone ? 'It is done' : 'Being changed',
+    title: isDone ? 'Memberships are changed' : 'Memberships are being changed',
     back: { to: groupPath(visit, group), label: group.name },
     main: [
       !isDone && progress('Learners', run.reached, run.total, path),
       facts({
-        'Out of': link(run.leaves),
-        Into: link(run.joins),
+        'Removed from': link(run.leaves),
+        'Added to': link(run.joins),
         Changed: `${number(run.changed)} of ${learnersInWords(run.total)}`,
         'Not changed': isDone && run.changed < run.total && unchangedWords(run),
-        Ordered: moment(run.created_at, zone),
+        Started: moment(run.created_at, zone),
         Done: moment(run.finished_at, zone),
       }),
     ],
@@ -296,7 +296,7 @@ async function showRun(visit: Visit): Promise<Answer> {
 
 function unchangedWords(run: MembershipRun): string {
   const count = number(run.total - run.changed);
-  return run.leaves === null ? `${count}: in it already, or erased` : `${count}: not in it any more, or erased`;
+  return run.leaves === null ? `${count}: in the group, or erased` : `${count}: not in the group, or erased`;
 }
 
 /** A group without a member whom the person may see is the same 404 as an unknown group. */

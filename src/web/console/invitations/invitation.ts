@@ -26,8 +26,8 @@ export const invitationRoutes: ConsoleRoute[] = [
 const gone: Answer = {
   status: 404,
   ...messagePage(
-    'This link does not work any more',
-    `Links work once, for ${limits.userInvitationMs / 86_400_000} days. Ask whoever sent it for a new one.`,
+    'This link no longer works',
+    `A link works once, for ${limits.userInvitationMs / 86_400_000} days. Ask the person who sent the link for a new one.`,
   ),
 };
 
@@ -47,9 +47,9 @@ async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faul
         html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`,
       joinPart(visit, email),
     ],
-    button: 'Make the account',
+    button: 'Create account',
     fields: (f) => [
-      f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username', readonly: true, value: email }),
+      f.text('email', 'Email address', { type: 'email', autocomplete: 'username', readonly: true, value: email }),
       f.text('full_name', 'Your name', { autocomplete: 'name' }),
       newPasswordField(f, 'Password'),
     ],
@@ -60,10 +60,10 @@ function joinPart({ path, session }: OpenVisit, email: string): Content {
   const person = session?.stage === 'full' ? session : null;
   // A person who signed in through an identity provider can open only its organisation (docs/decisions/0026).
   if (person !== null && person.sso_organisation_id !== null)
-    return html`<h2>If you have an account with a password</h2><p>You are signed in at an organisation’s own provider, which vouches for you to that organisation alone. Sign out, sign in with your password, and open this link again: the organisation is then added to those you have.</p><h2>Or make a separate account</h2>`;
+    return html`<h2>If you have an account with a password</h2><p>You are signed in through an identity provider, which opens only its own organisation. Sign out, sign in with your password, and open this link again. The organisation is then added to your account.</p><h2>Or create a separate account</h2>`;
   if (person?.email === email)
-    return html`<h2>Join as ${name(person.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`;
-  return html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
+    return html`<h2>Join as ${name(person.full_name)}</h2><p>You are signed in with this email address. The organisation is added to your account.</p>${buttonForm(`${path}/join`, 'Join organisation')}<h2>Or create a separate account</h2>`;
+  return html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>. The organisation is then added to your account.</p><h2>If you are new here</h2>`;
 }
 
 async function show(visit: OpenVisit): Promise<Answer> {
@@ -72,7 +72,7 @@ async function show(visit: OpenVisit): Promise<Answer> {
 }
 
 export const nameFault = (fullName: string): string | null =>
-  isStorableText(fullName, limits.fullNameChars) ? null : 'Enter your name.';
+  isStorableText(fullName, limits.fullNameChars) ? null : 'The name is missing or can’t be stored. Enter your name.';
 
 /** A new account takes over the set-up links and invitation tables of the account that it replaces. */
 export async function acceptInside(work: UnitOfWork, token: string, accepting: Accepting) {

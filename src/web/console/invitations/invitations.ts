@@ -87,21 +87,21 @@ async function list(visit: Visit): Promise<Answer> {
   const { rows, next, scanned } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
   const isInviter = inviters.includes(visit.role);
-  const order = state !== null && byEnd.includes(state) ? 'the latest end' : 'the newest';
+  const order = state !== null && byEnd.includes(state) ? 'latest end' : 'newest';
   const invite = isInviter && html`<a href="${base}/invite">Invite learners</a>`;
   return listPage(visit, {
     title: 'Invitations',
     intro: [
       notice(query, {
-        mailed: 'The mails are on their way.',
-        none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
+        mailed: 'The emails are being sent.',
+        none: 'No email was sent. The learners have no email address, or were sent one a few minutes ago.',
       }),
-      html`<p>Who was invited, and how far each learner has come.</p>`,
+      html`<p>All invitations of learners, with the state of each.</p>`,
     ],
     filters: (q) => q.select('state', 'State', any(listNames)),
     note:
       scanned !== null &&
-      html`<p role="status">${number(scanned)} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`,
+      html`<p role="status">${number(scanned)} invitations were checked for this page${rows.length === 0 ? ', and none matches' : ''}. Open the next page for more.</p>`,
     caption: `${state === null ? 'All invitations' : listNames[state]}, ${order} first`,
     rows,
     columns: {
@@ -119,9 +119,9 @@ async function list(visit: Visit): Promise<Answer> {
       Until: (one) => day(one.expires_at, zone),
     },
     around(shown) {
-      if (rows.length === 0) return scanned === null && empty('No invitation is like this.', invite);
+      if (rows.length === 0) return scanned === null && empty('No invitation matches.', invite);
       return isInviter
-        ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
+        ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of selected learners</button></form>`
         : shown;
     },
     next: next && sealToken(visit, visibility, `${next.us}.${next.invitation_id}`),
@@ -139,31 +139,31 @@ async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const one = await invitationOf(visit);
   const resumedAt = await readResumedAt(app.db, id);
   return {
-    title: 'An invitation',
-    heading: one.full_name === '' ? 'An invitation' : html`Invitation of ${name(one.full_name)}`,
+    title: 'Invitation',
+    heading: one.full_name === '' ? 'Invitation' : html`Invitation of ${name(one.full_name)}`,
     back: { to: `${base}/invitations`, label: 'Invitations' },
     faults,
     main: [
       notice(query, {
         invited: 'The learner is invited.',
-        again: 'The learner had this open invitation already: it is given again, without a credit.',
-        extended: 'The invitation has a new end.',
-        cancelled: 'The invitation is cancelled. Its link does not work any more.',
-        returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
+        again: 'The learner already had this open invitation. It is reused, without a credit.',
+        extended: 'The last day is changed.',
+        cancelled: 'The invitation is cancelled. Its link no longer works.',
+        returned: 'The invitation is cancelled, and its credit is returned. Its link no longer works.',
       }),
       facts({
         State: stateOf(one, resumedAt, zone),
         Learner: html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`,
         Subjects: one.subjects.join(', '),
-        Purpose: one.purpose === null ? 'Not said' : purposeNames[one.purpose],
-        'Why so soon': one.retake_reason,
+        Purpose: one.purpose === null ? 'Not recorded' : purposeNames[one.purpose],
+        'Reason for an early retake': one.retake_reason,
         'Extra time': `${one.extra_time_pct}%`,
-        Supervision: one.supervision || 'Not said',
+        Supervision: one.supervision || 'Not recorded',
         Supervisor: one.supervisor,
         'Start code': one.start_code ? 'Needed' : 'Not needed',
         Invited: moment(one.created_at, zone),
         'Works until': moment(one.expires_at, zone),
-        'Last mail written': moment(one.mailed_at, zone),
+        'Last email written': moment(one.mailed_at, zone),
       }),
       one.status === 'open' && inviters.includes(role) && actions(visit, one, faults),
     ],
@@ -179,16 +179,16 @@ function actions(visit: Visit, one: ListedInvitation, faults: Faults): Content {
   return [
     !isOver && [
       one.start_code &&
-        html`<h2>Start code</h2><p>When the learner sits before you, release a code: it works once, for ten minutes. The evidence names you.</p>${buttonForm(`${here}/start-code`, 'Release a code')}`,
+        html`<h2>Start code</h2><p>Release a start code when the learner is with you. The code works once, for 10 minutes. The evidence pack shows your name.</p>${buttonForm(`${here}/start-code`, 'Release start code')}`,
       linkPart(visit, one),
     ],
-    html`<h2>${isOver ? 'Let it work again' : 'Another end'}</h2>`,
-    f.form('Set the last day', { to: `${here}/extend` }, [
+    html`<h2>Change last day</h2>`,
+    f.form('Change last day', { to: `${here}/extend` }, [
       f.text('until', 'Last day', { type: 'date', initial: lastDay }),
       faults.retake_reason !== undefined &&
-        f.text('retake_reason', 'Why so soon', { hint: 'It stands in the evidence.' }),
+        f.text('retake_reason', 'Reason for an early retake', { hint: 'The evidence pack shows it.' }),
     ]),
-    html`<p><a href="${here}/cancel">Cancel this invitation</a></p>`,
+    html`<p><a href="${here}/cancel">Cancel invitation</a></p>`,
   ];
 }
 
@@ -196,7 +196,7 @@ function linkPart({ app, base }: Visit, one: ListedInvitation): Content {
   const chosen = hiddenField('invitation', one.invitation_id);
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   const canMail = app.settings.mailServer !== null && one.has_email;
-  return html`<h2>The link</h2><p>It is this learner’s alone: whoever has it can sit in the learner’s name. Where it was lost, hand it out again: it stays the same.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print a card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send it by e-mail', chosen)}</div>`;
+  return html`<h2>Link</h2><p>Give the link only to this learner, because any person who has it can take the assessment. If the learner loses the link, send the same link again.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send email', chosen)}</div>`;
 }
 
 async function release(visit: Visit): Promise<Answer> {
@@ -206,13 +206,13 @@ async function release(visit: Visit): Promise<Answer> {
   const made = await change((work) => releaseStartCode(work, organisationId, id, userId), id);
   if (made === null) return { to: here };
   return {
-    title: 'The code',
-    back: { to: here, label: 'The invitation' },
-    main: html`<p class="start-code">${code(made.code.replace(/(?=...$)/, ' '))}</p><p>Tell it to ${name(fullName)} now. It works once, until ${moment(made.expiresAt, zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
+    title: 'The start code is released',
+    back: { to: here, label: 'Invitation' },
+    main: html`<p class="start-code">${code(made.code.replace(/(?=...$)/, ' '))}</p><p>Give this code to ${name(fullName)} now. The code works once, until ${moment(made.expiresAt, zone)}, and is shown only here. After ${limits.startCodeTries} wrong tries, release a new code.</p>`,
   };
 }
 
-const sayWhy = `Say why, in 1 to ${limits.reasonChars} characters on one line.`;
+const sayWhy = `Enter a reason of 1 to ${limits.reasonChars} characters on one line.`;
 
 const latestMs = 366 * 24 * 3600_000;
 
@@ -222,7 +222,7 @@ async function extend(visit: Visit): Promise<Answer> {
   const end = lastInstantOf(sent.text('until'), zone);
   const nowMs = app.clock.nowMs();
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
-    return show(visit, { until: 'Choose a day after today and within a year.' });
+    return show(visit, { until: 'The last day must be after today and within a year. Choose such a day.' });
   const retakeReason = sent.text('retake_reason') || null;
   if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
     return show(visit, { retake_reason: sayWhy });
@@ -231,7 +231,7 @@ async function extend(visit: Visit): Promise<Answer> {
     return { to: `${base}/invitations/${id}${done === undefined ? '' : '?did=extended'}` };
   } catch (error) {
     if (!(error instanceof TooSoon)) throw error;
-    return show(visit, { retake_reason: `Give ${error.expected}.` });
+    return show(visit, { retake_reason: `Enter ${error.expected}.` });
   }
 }
 
@@ -248,16 +248,17 @@ async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer>
       ? 'Its credit is not returned, because a sitting has begun.'
       : 'Its credit is returned, because no sitting has begun.';
   return confirmPage(visit, {
-    title: 'Cancel an invitation?',
+    title: 'Cancel invitation?',
     heading: html`Cancel the invitation of ${name(one.full_name)}?`,
     back: { to: here },
     says: [
-      `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay; a sitting that is under way ends without one.`,
+      `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Existing results are kept. A sitting in progress ends without a result. This can’t be undone.`,
       credit,
     ],
-    button: 'Cancel the invitation',
+    button: 'Cancel invitation',
     faults,
-    fields: (f) => givesBack(one) && f.text('reason', 'Why', { hint: 'It is kept with the credit.' }),
+    fields: (f) =>
+      givesBack(one) && f.text('reason', 'Reason', { hint: 'The credit ledger shows it, such as “Left the course”.' }),
   });
 }
 
@@ -300,7 +301,7 @@ async function card({ app, zone }: Visit, one: ListedInvitation): Promise<Markup
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   // Drawing a QR code takes some milliseconds of CPU, so other requests run between two cards.
   await setImmediate();
-  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
+  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan the code with a phone’s camera, or type the URL. The link works until ${day(one.expires_at, zone)}.</p><p class="address">${url}</p></li>`;
 }
 
 async function linksPage(
@@ -310,26 +311,26 @@ async function linksPage(
   more: Content,
 ): Promise<Answer> {
   const { app, base, query } = visit;
-  const nothing = 'Nothing that was chosen is an open invitation.';
-  if (rows.length === 0) return { ...messagePage('There is no link to hand out', nothing), back };
+  const nothing = 'No selected invitation is open. Go back and tick open invitations.';
+  if (rows.length === 0) return { ...messagePage('There are no links', nothing), back };
   const cards: Markup[] = [];
   for (const one of rows) cards.push(await card(visit, one));
   const writable = rows.filter((one) => one.has_email).length;
   return {
-    title: 'Links to hand out',
+    title: 'Links and cards',
     back,
     main: [
-      notice(query, { mailed: 'The mails are on their way.' }),
-      html`<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>`,
+      notice(query, { mailed: 'The emails are being sent.' }),
+      html`<p>Give each link only to its learner, because any person who has it can take the assessment. Copy the links, or print this page: 8 cards per sheet.</p>`,
       more,
       app.settings.mailServer !== null &&
         writable > 0 &&
         buttonForm(
           `${base}/invitations/mail`,
-          writable === 1 ? 'Send one learner the link by e-mail' : `Send ${writable} learners their links by e-mail`,
+          writable === 1 ? 'Send 1 email' : `Send ${writable} emails`,
           rows.map((one) => hiddenField('invitation', one.invitation_id)),
         ),
-      fieldsOf(visit).lines('links', 'To copy into a spreadsheet', { value: tsv(visit, rows), readonly: true }),
+      fieldsOf(visit).lines('links', 'Links to copy into a spreadsheet', { value: tsv(visit, rows), readonly: true }),
       html`<ul class="cards">${cards}</ul>`,
     ],
   };
@@ -340,9 +341,9 @@ async function ofRun(visit: Visit): Promise<Answer> {
   const { run_id: runId } = await runOf(visit);
   const read = await readerOf(visit, runId);
   const { rows, last } = await readPage((limit) => read(readCount(query, 'after'), limit), linksOnPage);
-  const file = html`<p><a href="${path}.tsv">All of them as a file</a></p>`;
+  const file = html`<p><a href="${path}.tsv">Download all links</a></p>`;
   const more = [file, pager(visit, last && String(last.row_no))];
-  return linksPage(visit, rows, { to: `${base}/invite/${runId}`, label: 'The table' }, more);
+  return linksPage(visit, rows, { to: `${base}/invite/${runId}`, label: 'Table' }, more);
 }
 
 /** Returns a function that reads one page of the invitations from an imported table. */

@@ -35,9 +35,9 @@ async function namedLearner({ app, organisationId, query }: Visit, visibility: V
 
 const labels: Partial<Record<InviteColumn, string>> = {
   full_name: 'The full name',
-  email: 'The e-mail address',
+  email: 'The email address',
   ref: 'The reference',
-  supervisor: 'The name of who supervises it',
+  supervisor: 'The supervisor’s name',
 };
 
 type Questions = { doubts: readonly Doubt[]; namesakes: readonly Namesake[] };
@@ -50,23 +50,23 @@ function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content
   if (doubts.length + namesakes.length === 0) return null;
   const isAbout = sent.text('asked') === sent.text('full_name');
   const said = (field: string) => isAbout && sent.raw(field) !== '' && hiddenField(field, sent.raw(field));
-  const asIs = { yes: 'It is right as it is' };
-  const who = [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner of the same name' }];
+  const asIs = { yes: 'The entry is correct' };
+  const who = [...namesakeChoices(namesakes, zone), { value: 'new', label: 'Invite a new learner with this name' }];
   return [
     hiddenField('asked', sent.text('full_name')),
     doubts.length === 0
       ? said('as_is')
-      : f.tick('as_is', 'Is this right?', asIs, {
+      : f.tick('as_is', 'Confirm the entry', asIs, {
           hint: doubts.map((doubt) => html`${labels[doubt.column] ?? doubt.column} ${doubtWords(doubt)}. `),
           values: isAbout ? sent.all('as_is') : [],
-          fault: 'Correct it, or confirm that it is right.',
+          fault: 'Correct the entry, or confirm it.',
         }),
     namesakes.length === 0
       ? said('who')
-      : f.choose('who', 'You have a learner of this name', who, {
-          hint: html`A new learner has results of their own.${namesakeLinks(base, namesakes)}`,
+      : f.choose('who', 'Another learner has this name', who, {
+          hint: html`A new learner has separate results.${namesakeLinks(base, namesakes)}`,
           value: isAbout ? sent.raw('who') : '',
-          fault: 'Choose which learner you invite.',
+          fault: 'Choose which learner to invite.',
         }),
   ];
 }
@@ -74,10 +74,10 @@ function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content
 /** Proposes a repaired name if the typed name looks like text in a wrong encoding. */
 function questionFaults({ doubts: [doubt], namesakes }: Questions, cells: Cells): Faults {
   const cell = (doubt && cells[doubt.column]) ?? '';
-  const proposal = repaired(cell) === cell ? '' : ` It may be “${repaired(cell)}”.`;
+  const proposal = repaired(cell) === cell ? '' : ` Correct may be “${repaired(cell)}”.`;
   return faultsIn({
-    as_is: doubt && `Correct what looks wrong, or confirm that it is right.${proposal}`,
-    who: namesakes.length > 0 && 'Choose which learner you invite: one of this name is here already.',
+    as_is: doubt && `An entry looks wrong. Correct it, or confirm it.${proposal}`,
+    who: namesakes.length > 0 && 'Another learner has this name. Choose which learner to invite.',
   });
 }
 
@@ -90,8 +90,8 @@ async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestion
     title: 'Invite one learner',
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
-    intro: html`<p>The learner gets a link to an assessment.${hasCountedCredits(row.plan) ? ` It costs one credit; there are ${number(row.credits)}.` : null}</p>`,
-    button: 'Invite the learner',
+    intro: html`<p>The learner gets a link to an assessment.${hasCountedCredits(row.plan) ? ` An invitation costs 1 credit. ${number(row.credits)} are left.` : null}</p>`,
+    button: 'Invite learner',
     fields(f) {
       const field = (column: InviteColumn, label: string, more: Parameters<typeof f.text>[2] = {}) =>
         f.text(column, label, { initial: stored[column], ...more });
@@ -99,30 +99,28 @@ async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestion
         field('full_name', 'Full name'),
         questionFields(visit, questions),
         field('ref', 'Your reference (optional)', {
-          hint: 'Who has it already is updated. Without one you are asked about learners of the same name.',
+          hint: 'Such as LRN-000017. An existing learner with it is updated.',
           width: 20,
         }),
-        field('email', 'E-mail address (optional)', { type: 'email' }),
+        field('email', 'Email address (optional)', { type: 'email' }),
         field('groups', 'Groups (optional)', {
-          hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
+          hint: 'Such as C-2026, or a new one: “cohort: C-2026 = January cohort”.',
         }),
         teamField(f, 'The learner', within),
         f.tick('subjects', 'Subjects', shortSubjectNames, {
           values: chosen.length > 0 ? chosen : row.default_subjects,
         }),
-        f.select('purpose', 'Purpose', any(purposeNames, 'Not said')),
+        f.select('purpose', 'Purpose', any(purposeNames, 'Not recorded')),
         field('extra_time', 'Extra time in per cent (optional)', { inputmode: 'numeric', width: 10 }),
-        field('supervision', 'How it is supervised (optional)', { hint: 'In your words; the evidence shows it.' }),
-        field('supervisor', 'Who supervises it (optional)', { hint: 'The name; the evidence shows it.' }),
-        field('expires', 'Last day (optional)', { hint: 'Otherwise in 28 days.', type: 'date' }),
-        field('retake_reason', 'Why so soon (optional)', {
-          hint: 'Needed where the learner was assessed in a subject a short time ago.',
+        field('supervision', 'Supervision (optional)', { hint: 'Such as “in class”. The evidence pack shows it.' }),
+        field('supervisor', 'Supervisor’s name (optional)', { hint: 'The evidence pack shows it.' }),
+        field('expires', 'Last day (optional)', { hint: 'Such as 2027-01-31. Empty: in 28 days.', type: 'date' }),
+        field('retake_reason', 'Reason for an early retake (optional)', {
+          hint: 'Needed if the learner was assessed a short time ago.',
         }),
-        f.tick('start_code', 'Start', {
-          yes: 'Only with a code that a supervisor releases here, signed in, when the learner is there',
-        }),
+        f.tick('start_code', 'Start code', { yes: 'The learner needs a code that a supervisor releases here' }),
         app.settings.mailServer !== null &&
-          f.tick('mail', 'By e-mail', { on: 'Send the learner the link, where there is an address' }),
+          f.tick('mail', 'Email', { on: 'Send the link to the learner’s email address' }),
         f.once(app),
       ];
     },
@@ -138,7 +136,7 @@ const faultsOf = (found: readonly RowFault[]): Faults =>
       .toReversed()
       .map(({ column, expected }) =>
         column === 'learner_id'
-          ? ['full_name', 'The learner whom you chose is not here any more. Invite a new one.']
+          ? ['full_name', 'The chosen learner was deleted. Invite a new learner.']
           : [column, `Enter ${expected}.`],
       ),
   );
@@ -173,7 +171,7 @@ async function invite(visit: Visit): Promise<Answer> {
   if (outcome.outcome === 'asked') return onePage(visit, questionFaults(outcome, cells), outcome);
   if (outcome.outcome === 'refused') return onePage(visit, faultsOf(outcome.faults));
   if (outcome.outcome === 'no_credit')
-    return onePage(visit, { full_name: 'There is no credit left. Ask whoever runs the service for more.' });
+    return onePage(visit, { full_name: 'There is no credit left. Ask the operator for more.' });
   return { to: `${base}/invitations/${outcome.invitation.invitation_id}?did=${outcome.outcome}` };
 }
 

@@ -48,11 +48,11 @@ function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string 
 }
 
 const faultTable = (rows: readonly RunRow[]): Content =>
-  table<RunRow>({ caption: 'What must be corrected', none: null }, rows, {
+  table<RunRow>({ caption: 'Rows to correct', none: null }, rows, {
     Row: (row) => String(row.row_no),
     Reference: (row) => row.cells?.ref,
     Name: (row) => row.cells?.full_name && name(row.cells.full_name),
-    'What is expected': faultList,
+    Expected: faultList,
   });
 
 function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
@@ -68,9 +68,9 @@ function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more
   const text = [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n');
   return [
     faultTable(faulty),
-    f.form('Check again', { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` }, [
+    f.form('Check rows again', { to: `${here}/rows`, upload: true, cancel: `${here}/cancel` }, [
       f.lines('rows', faulty.length === 0 ? 'Or correct these rows' : 'Correct these rows', {
-        hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} will come after these. `}You can also correct your spreadsheet and begin again.`,
+        hint: `Correct each fault, or delete a line to skip that learner.${more === 0 ? '' : ` ${count(more, 'more row')} will follow.`}`,
         value: text,
         rows: Math.min(20, rows.length + 3),
       }),
@@ -100,26 +100,26 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
     back: { to: `${base}/invite`, label: 'Invite learners' },
     faults,
     main: [
-      html`<p>Nothing is written yet. This page is kept for a day.</p>`,
+      html`<p>No learner is invited yet. This table is kept for 24 hours.</p>`,
       facts({
         Rows: number(found.total),
         'With faults': number(found.faulty),
         'To be confirmed': doubtful === 0 ? null : number(doubtful),
-        'Learners you have already': number(found.known),
-        'Open invitations that are given again': number(found.open_already),
+        'Existing learners': number(found.known),
+        'Open invitations that are reused': number(found.open_already),
         'New invitations': number(found.total - found.faulty - found.open_already),
-        Credits: hasCountedCredits(plan) && `${number(found.credits)} of the ${number(credits)} that there are`,
+        Credits: hasCountedCredits(plan) && `${number(found.credits)} of ${number(credits)}`,
       }),
       await questions(visit, found, doubtful, faults),
       isRight &&
         missing > 0 &&
-        html`<div class="note"><p>${number(missing)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`,
+        html`<div class="note"><p>${number(missing)} credits are missing. Ask the operator for more, or skip rows.</p></div>`,
       isRight && missing <= 0 && beginForm(visit, found),
       table<Preview>('All rows', preview, {
         Row: ({ row }) => String(row.row_no),
         Reference: ({ row }) => row.cells?.ref,
         Name: ({ row }) => row.cells?.full_name && name(row.cells.full_name),
-        'What happens': ({ says }) => says,
+        Action: ({ says }) => says,
       }),
       pager(visit, last && String(last.row_no)),
     ],
@@ -151,18 +151,18 @@ async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run
   const { judged } = await foresee(app.db, organisationId, right, within, app.clock.nowMs());
   let at = 0;
   return rows.map((row) => {
-    if (row.ready === null) return { row, says: 'Must be corrected' };
+    if (row.ready === null) return { row, says: 'Needs correction' };
     const { learner, again, faults } = judged[at++]!;
     if (faults.length > 0) return { row, says: faultList({ faults }) };
-    if (row.ready.doubts !== undefined) return { row, says: 'Must be confirmed' };
-    if (learner === null) return { row, says: 'A new learner' };
+    if (row.ready.doubts !== undefined) return { row, says: 'Needs confirmation' };
+    if (learner === null) return { row, says: 'New learner' };
     const renamed =
       learner.full_name === row.ready.full_name
         ? null
-        : html` You have them as ${name(learner.full_name)}: the name of this row will stand.`;
+        : html` The name changes from ${name(learner.full_name)} to the name in this row.`;
     return {
       row,
-      says: html`You have this learner already.${renamed}${again === null ? null : ' The open invitation is given again, without a credit.'}`,
+      says: html`Existing learner.${renamed}${again === null ? null : ' The open invitation is reused, without a credit.'}`,
     };
   });
 }
@@ -174,7 +174,7 @@ function beginForm(visit: Visit, { run_id, total }: Run): Markup {
     `Invite ${count(total, 'learner')}`,
     { to: `${base}/invite/${run_id}/start`, cancel: `${base}/invite/${run_id}/cancel` },
     app.settings.mailServer !== null &&
-      f.tick('mail', 'By e-mail', { on: 'Send each learner who has an address the link' }, { values: [] }),
+      f.tick('mail', 'Email', { on: 'Send the link to each learner with an email address' }, { values: [] }),
   );
 }
 
@@ -206,7 +206,7 @@ async function correct(visit: Visit): Promise<Answer> {
     taken.add(row.row_no);
   }
   if (stay.length + corrected.length > limits.inviteRows)
-    return draftPage(visit, found, { rows: 'There are too many rows.' });
+    return draftPage(visit, found, { rows: `There are too many rows. Keep at most ${number(limits.inviteRows)}.` });
   await putIn(visit, found, [...replaced], stay, corrected);
   return { to };
 }
@@ -269,10 +269,10 @@ function runningPage(visit: Visit, found: Run): Answer {
     back: { to: `${base}/invite`, label: 'Invite learners' },
     main: [
       isWaiting &&
-        html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they hold names.</p></div>`,
-      progress('Rows dealt with', doneOf(found), found.total, here),
+        html`<div class="note"><p>The invitations stopped after row ${number(found.reached)} of ${number(found.total)}. Ask the operator for credits: the invitations continue within 1 minute of a grant. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they contain names.</p></div>`,
+      progress('Rows done', doneOf(found), found.total, here),
       outcomeFacts(visit, found),
-      html`<p><a href="${here}/cancel">Stop here</a></p>`,
+      html`<p><a href="${here}/cancel">Stop inviting</a></p>`,
     ],
   };
 }
@@ -281,8 +281,8 @@ const doneOf = ({ invited, again, refused }: Run): number => invited + again + r
 
 const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
   facts({
-    'Newly invited': number(found.invited),
-    'Open invitations given again': number(found.again),
+    'New invitations': number(found.invited),
+    'Open invitations reused': number(found.again),
     Refused: number(found.refused),
     Begun: moment(found.started_at, zone),
     Ended: moment(found.finished_at, zone),
@@ -294,19 +294,18 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   const refused = await pageOfRows(app.db, organisationId, found.run_id, at);
   const all = found.invited + found.again;
   const isCancelled = found.status === 'cancelled';
-  const caption = 'Rows that were refused, because something had changed since they were checked';
+  const caption = 'Refused rows, because data changed after the check';
   return {
-    title: isCancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
+    title: isCancelled ? 'The invitations were stopped' : `${count(all, 'learner is', 'learners are')} invited`,
     back: { to: `${base}/invite`, label: 'Invite learners' },
     main: [
-      all > 0 &&
-        html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`,
+      all > 0 && html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards</a></p>`,
       isCancelled &&
-        html`<p>It was cancelled after ${count(doneOf(found), 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted. ${whyCancelled(found)}</p>`,
+        html`<p>The invitations stopped after ${count(doneOf(found), 'row')} of ${number(found.total)}. Learners invited before are still invited; the other rows are deleted. ${whyCancelled(found)}</p>`,
       outcomeFacts(visit, found),
       table<RunRow>({ caption, none: null }, refused, {
         Row: (row) => String(row.row_no),
-        'What is expected': faultList,
+        Expected: faultList,
       }),
     ],
   };
@@ -319,15 +318,15 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
   if (found.status === 'finished' || found.status === 'cancelled') return { to: here };
   const isDraft = found.status === 'draft';
   return confirmPage(visit, {
-    title: isDraft ? 'Discard the table?' : 'Stop inviting?',
+    title: isDraft ? 'Discard table?' : 'Stop inviting?',
     back: { to: here },
     says: isDraft
-      ? [`${count(found.total, 'row')} will be deleted from here. Nobody was invited.`]
+      ? [`${count(found.total, 'row')} will be deleted. No learner was invited. This can’t be undone.`]
       : [
-          `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
-          `${count(found.total - doneOf(found), 'row')} will be deleted, and nobody is invited by them.`,
+          `${count(found.invited + found.again, 'learner has', 'learners have')} been invited. These invitations stay open, and you can cancel each of them.`,
+          `${count(found.total - doneOf(found), 'row')} will be deleted without an invitation. This can’t be undone.`,
         ],
-    button: isDraft ? 'Discard it' : 'Stop',
+    button: isDraft ? 'Discard table' : 'Stop inviting',
   });
 }
 

@@ -28,24 +28,24 @@ import { formPage } from '../kit/page.ts';
  * invitations.
  */
 export const inviteRoutes: ConsoleRoute[] = [
-  get('/invite', inviters, tablePage, { menu: 'Invite' }),
+  get('/invite', inviters, tablePage, { menu: 'Invite learners' }),
   post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
 ];
 
 const meanings: Record<string, string> = {
-  ref: 'Your reference of the learner. Who has it already is updated; groups need one.',
-  full_name: 'The learner’s name. Every row has one; first_name and last_name do as well.',
-  email: 'Where the link is sent, where a mail server is set.',
-  groups: '“C-2026” for one that there is, “cohort: C-2026 = January cohort” for a new one; several with ; between.',
+  ref: 'Your reference, such as LRN-000017. An existing learner is updated. Groups need a reference.',
+  full_name: 'The name, such as Ana Silva. You can use first_name and last_name instead.',
+  email: 'The email address for the link, if a mail server is set.',
+  groups: '“C-2026” for an existing group, “cohort: C-2026 = January cohort” for a new one. Separate groups with “;”.',
   subjects: `${subjects.join(', ')}, or all. Empty: as in Settings.`,
   extra_time: 'Per cent beyond the usual time, 0 to 100.',
-  supervision: 'How the sitting is supervised, for the evidence.',
-  supervisor: 'Who supervises it, by name, for the evidence.',
+  supervision: 'How the sitting is supervised, such as “in class”. The evidence pack shows it.',
+  supervisor: 'The supervisor’s name. The evidence pack shows it.',
   expires: 'The last day, such as 31/01/2027. Empty: in 28 days.',
   purpose: 'initial, progress or end.',
-  retake_reason: 'Why, where the learner was assessed a short time ago.',
-  learner_id: 'In place of a reference: the id of a learner whom you have. Only below a header.',
-  start_code: 'yes, where the learner begins only with a code that you release at that moment.',
+  retake_reason: 'The reason, if the learner was assessed a short time ago.',
+  learner_id: 'The ID of an existing learner, instead of a reference. Only below a header.',
+  start_code: 'yes, if the learner needs a start code that you release.',
 };
 
 export async function withinOf(visit: Visit) {
@@ -56,14 +56,14 @@ export async function withinOf(visit: Visit) {
 /** A tutor must choose one of their teams, because tutors see only learners of their teams. */
 export function teamField(
   f: Fields,
-  who: 'Everybody in the table' | 'The learner',
+  who: 'Each learner in the table' | 'The learner',
   { visibility, teams }: Awaited<ReturnType<typeof withinOf>>,
 ): Content {
   if (visibility === null && teams.length === 0) return null;
   const choices = teams.map((team) => ({ value: team.group_id, label: team.name.slice(0, 80) }));
   const isAsked = visibility === null || choices.length > 1;
   return f.select('team', 'Team', isAsked ? any(choices, visibility === null ? 'None' : 'Choose one') : choices, {
-    hint: visibility === null ? `${who} joins it.` : `${who} joins it, and you see them from then on.`,
+    hint: visibility === null ? `${who} joins this team.` : `${who} joins this team, so you see them.`,
   });
 }
 
@@ -71,7 +71,7 @@ export function teamField(
 export async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
   const { visibility, teams } = await withinOf(visit);
   const chosen = visit.form.text('team').toLowerCase();
-  if (chosen === '') return visibility === null ? { visibility, teamId: null } : { fault: 'Choose a team of yours.' };
+  if (chosen === '') return visibility === null ? { visibility, teamId: null } : { fault: 'Choose one of your teams.' };
   return teams.some((team) => team.group_id === chosen) ? { visibility, teamId: chosen } : { fault: 'Choose a team.' };
 }
 
@@ -85,33 +85,33 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   if (within.visibility !== null && within.teams.length === 0)
     return {
       title: 'Invite learners',
-      main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),
+      main: empty('You are in no team yet. Ask an admin to add you to a team.'),
     };
   return formPage(visit, {
     title: 'Invite learners',
     faults,
     intro: [
-      notice(query, { discarded: 'The table is discarded. Nobody was invited.' }),
-      html`<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
+      notice(query, { discarded: 'The table is discarded. No learner was invited.' }),
+      html`<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You check every row before learners are invited.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
     ],
-    button: 'Check the rows',
+    button: 'Check rows',
     upload: true,
     fields: (f) => [
       f.lines('rows', 'Rows from a spreadsheet', {
-        hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
+        hint: html`One learner per line. Default columns: <code>${inviteColumns.slice(0, 5).join(', ')}</code> …`,
         // A large table is not shown again, because it would make the page slow. The person corrects it in the
         // spreadsheet.
         value: typed.length > limits.formBytes ? '' : typed,
         rows: 10,
       }),
       f.file('file', 'Or a CSV file', '.csv,.tsv,.txt,text/csv'),
-      teamField(f, 'Everybody in the table', within),
+      teamField(f, 'Each learner in the table', within),
       hiddenField('once', app.random.uuid()),
     ],
     also: [
-      table('The columns; only full_name must be there', Object.entries(meanings), {
+      table('Columns; only full_name is required', Object.entries(meanings), {
         Column: ([column]) => code(column),
-        'What it holds': ([, meaning]) => meaning,
+        Content: ([, meaning]) => meaning,
       }),
       table<Run>({ caption: 'Your latest tables', none: null }, runs, {
         Checked: (one) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
@@ -125,8 +125,8 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
 
 const states: Record<Run['status'], string> = {
   draft: 'Not begun',
-  running: 'Under way',
-  waiting: 'Waits for credits',
+  running: 'Running',
+  waiting: 'Waiting for credits',
   cancelled: 'Cancelled',
   finished: 'Done',
 };
@@ -143,12 +143,13 @@ export async function inviteContext({ app, organisationId, zone }: Visit): Retur
 export async function readRowsSent(visit: Visit): Promise<TableRow[] | { faults: Faults }> {
   const { form: sent } = visit;
   const file = sent.file('file');
-  if (file === null && sent.text('rows') === '') return { faults: { rows: 'Paste some rows, or choose a file.' } };
+  if (file === null && sent.text('rows') === '')
+    return { faults: { rows: 'There are no rows. Paste rows, or choose a file.' } };
   try {
     return await readInviteTable(file ?? Buffer.from(sent.raw('rows')));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return { faults: { [file === null ? 'rows' : 'file']: `This can’t be read: ${error.message}.` } };
+    return { faults: { [file === null ? 'rows' : 'file']: `The table can’t be read: ${error.message}.` } };
   }
 }
 
@@ -186,18 +187,18 @@ const repairedWords = (cells: Cells, doubts: readonly Doubt[]): string =>
 const isRepairable = (cells: Cells) => Object.values(cells).some((value) => repaired(value) !== value);
 
 const namesakeWords = (one: Namesake, zone: string): string =>
-  `${one.full_name}, ${one.ref === null ? 'without a reference' : `reference ${one.ref}`}, here since ${dayWords(one.created_at, zone)}`;
+  `${one.full_name}, ${one.ref === null ? 'without a reference' : `reference ${one.ref}`}, stored since ${dayWords(one.created_at, zone)}`;
 
 export const namesakeChoices = (namesakes: readonly Namesake[], zone: string): Choice[] =>
   namesakes.map((one) => ({
     value: one.learner_id,
-    label: `Invite the learner you have: ${namesakeWords(one, zone)}`,
+    label: `Invite the existing learner: ${namesakeWords(one, zone)}`,
   }));
 
 export const namesakeLinks = (base: string, namesakes: readonly Namesake[]): Content =>
   namesakes.length === 0
     ? null
-    : html` Look at ${namesakes.map((one, i) => html`${i === 0 ? null : ' and '}<a href="${base}/learners/${one.learner_id}">${name(one.full_name)}</a>`)}.`;
+    : html` Open ${namesakes.map((one, i) => html`${i === 0 ? null : ' and '}<a href="${base}/learners/${one.learner_id}">${name(one.full_name)}</a>`)}.`;
 
 const isAbout = (doubts: readonly Doubt[], ...kinds: Doubt['about'][]) =>
   doubts.some(({ about }) => kinds.includes(about));
@@ -210,8 +211,8 @@ function choicesOf(cells: Cells, doubts: readonly Doubt[], namesakes: readonly N
       ? [{ value: 'repair', label: `Correct it: ${repairedWords(cells, doubts)}` }]
       : []),
     ...namesakeChoices(namesakes, zone),
-    { value: 'as_is', label: isNew ? 'Invite a new learner of this name' : 'It is right as it is' },
-    { value: 'out', label: 'Leave this row out' },
+    { value: 'as_is', label: isNew ? 'Invite a new learner with this name' : 'The row is correct' },
+    { value: 'out', label: 'Skip this row' },
   ];
 }
 
@@ -239,9 +240,9 @@ export async function doubtsForm(
     ];
   });
   return [
-    html`<h2>Is this right?</h2>`,
-    more > 0 && html`<p>${number(more)} more will come after these.</p>`,
-    f.form('Confirm the rows', { to }, fields),
+    html`<h2>Confirm rows</h2>`,
+    more > 0 && html`<p>${number(more)} more rows follow after these.</p>`,
+    f.form('Confirm rows', { to }, fields),
   ];
 }
 
@@ -257,7 +258,7 @@ export function readAnswers(sent: Form, rows: readonly RunRow[]): { answered: Ta
     if (answer === 'as_is') answered.push({ row_no, cells: { ...cells, accepted } });
     else if (answer === 'repair') answered.push({ row_no, cells: repairedCells(cells) });
     else if (isUuid(answer)) answered.push({ row_no, cells: { ...cells, learner_id: answer } });
-    else if (answer !== 'out') faults[fieldOf(row)] = `Choose what happens with row ${row_no}.`;
+    else if (answer !== 'out') faults[fieldOf(row)] = `Choose what to do with row ${row_no}.`;
   }
   return isFaulty(faults) ? { faults } : { answered };
 }

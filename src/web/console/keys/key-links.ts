@@ -28,21 +28,21 @@ export const keyLinkRoutes: ConsoleRoute[] = [
   post('/key-links/{link_id}/revoke', integrators, revoke, { proof: true }),
 ];
 
-const words: Record<LinkStatus, string> = { open: 'Open', used: 'Used', revoked: 'Taken back', expired: 'Over' };
+const words: Record<LinkStatus, string> = { open: 'Open', used: 'Used', revoked: 'Revoked', expired: 'Expired' };
 
 export async function linkTable({ app, base, organisationId: id, zone }: Visit): Promise<Content> {
   const rows = await listLinks(app.db, id, limits.keyLinksShown);
   const statusOf = (link: KeyLink) => linkStatus(link, app.clock.nowMs());
   return [
     rows.length > 0 && html`<h2>Set-up links</h2>`,
-    table<KeyLink>({ caption: 'The newest first', none: null }, rows, {
-      For: (link) => link.description.label ?? link.description.purpose ?? 'A key',
+    table<KeyLink>({ caption: 'Set-up links, newest first', none: null }, rows, {
+      For: (link) => link.description.label ?? link.description.purpose ?? 'Key',
       State: (link) => words[statusOf(link)],
-      Made: (link) => moment(link.created_at, zone),
+      Created: (link) => moment(link.created_at, zone),
       'Works until': (link) => moment(link.expires_at, zone),
       Key: ({ key_id }) => (key_id === null ? 'None yet' : html`<a href="${base}/keys/${key_id}">${key_id}</a>`),
-      'Take back': (link) =>
-        statusOf(link) === 'open' && buttonForm(`${base}/key-links/${link.link_id}/revoke`, 'Take back'),
+      Revoke: (link) =>
+        statusOf(link) === 'open' && buttonForm(`${base}/key-links/${link.link_id}/revoke`, 'Revoke link'),
     }),
   ];
 }
@@ -53,17 +53,17 @@ async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { app, base } = visit;
   const described = await describedFields(visit, faults);
   return formPage(visit, {
-    title: 'Let a vendor make its key',
-    back: { to: `${base}/keys`, label: 'Access keys' },
+    title: 'Create set-up link',
+    back: { to: `${base}/keys`, label: 'Keys' },
     faults,
-    intro: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>`,
-    button: 'Make the link',
+    intro: html`<p>You describe the key, and the vendor creates it with this link. Only the vendor sees the secret. The vendor needs no account.</p>`,
+    button: 'Create set-up link',
     fields: (f) => [
       described,
       f.choose('minutes', 'How long the link works', lengths, { initial: '30' }),
       app.settings.mailServer !== null &&
-        f.text('email', 'Vendor’s e-mail address (optional)', {
-          hint: 'The link is mailed there, and the address is then forgotten.',
+        f.text('email', 'Vendor’s email address (optional)', {
+          hint: 'The service emails the link and does not store the address.',
           type: 'email',
         }),
       f.once(app),
@@ -82,7 +82,7 @@ async function offer(visit: Visit): Promise<Answer> {
     ...('faults' in read && read.faults),
     ...faultsIn({
       minutes: !Object.hasOwn(lengths, minutes) && 'Choose how long the link works.',
-      email: isWrong && 'Enter an e-mail address, such as name@example.org, or leave it out.',
+      email: isWrong && 'This is no email address. Enter one such as name@example.org, or leave it empty.',
     }),
   };
   if ('faults' in read || isFaulty(faults)) return offerPage(visit, faults);
@@ -100,13 +100,13 @@ async function offer(visit: Visit): Promise<Answer> {
   );
   const link = (await findLink(app.db, id, linkId))!;
   const to = isMailed
-    ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else`
-    : 'Send it to the vendor, and to nobody else';
+    ? `The service is sending the link to ${address}. You can also send it yourself, but only to the vendor.`
+    : 'Send the link only to the vendor.';
   return {
-    title: 'The link is ready',
-    back: { to: `${base}/keys`, label: 'Access keys' },
+    title: 'The set-up link is created',
+    back: { to: `${base}/keys`, label: 'Keys' },
     main: [
-      html`<p>${to}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>`,
+      html`<p>${to} The first person who uses the link gets the key. The link works once, until ${moment(link.expires_at, zone)}.</p>`,
       readonlyField('link', 'Link', linkUrl(app.settings.baseUrl, app.secrets, id, linkId)),
     ],
   };
@@ -124,22 +124,22 @@ export async function describedFields(visit: Visit, faults: Faults): Promise<Con
   const f = fieldsOf(visit, faults);
   return [
     enterButton(),
-    f.text('label', 'Label', { hint: 'How you tell it from others, such as the name of the platform.' }),
+    f.text('label', 'Label', { hint: 'Such as the name of the platform.' }),
     f.text('purpose', 'Purpose (optional)', {
-      hint: 'What it is used for, for the receipt and whoever comes after you.',
+      hint: 'Such as “Sync results to the e-portfolio”. The receipt shows it.',
     }),
-    f.text('contact', 'Contact (optional)', { hint: 'Whom to ask about it.' }),
-    f.text('expires', 'Last day (optional)', { hint: 'Without one it works until it is revoked.', type: 'date' }),
-    f.lines('networks', 'Networks that it may be used from (optional)', {
-      hint: 'One a line, such as 203.0.113.0/24. Without any it works from everywhere.',
+    f.text('contact', 'Contact (optional)', { hint: 'Such as the email address of the vendor’s support team.' }),
+    f.text('expires', 'Last day (optional)', { hint: 'Empty: until the key is revoked.', type: 'date' }),
+    f.lines('networks', 'Networks (optional)', {
+      hint: 'One per line, such as 203.0.113.0/24. Empty: any network.',
       rows: 3,
     }),
-    f.tick('subjects', 'Subjects that it may see', shortSubjectNames, {
-      hint: 'None ticked: all. A bound makes the key read only, and is fixed for good.',
+    f.tick('subjects', 'Restrict to subjects', shortSubjectNames, {
+      hint: 'None ticked: all. A restricted key is read-only for good.',
     }),
     await groupField(visit, {
-      label: 'Groups whose members it may see',
-      hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
+      label: 'Restrict to groups',
+      hint: `None ticked: all. At most ${limits.keyGroups}. A restricted key is read-only for good.`,
       chosen: visit.form.all('groups'),
       fault: faults.groups,
     }),

@@ -59,17 +59,17 @@ async function keys(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const nowMs = app.clock.nowMs();
   return listPage(visit, {
-    title: 'Access keys',
-    says: 'What each platform proves itself with, what it may see, and when it was used last.',
+    title: 'Keys',
+    says: 'Each platform signs in with its own access key. The list shows what a key sees and its last use.',
     intro: [
       notice(query, {
         revoked: 'The key is revoked. The next request with it is refused.',
-        'link-revoked': 'The link is taken back. It opens nothing any more.',
+        'link-revoked': 'The set-up link is revoked. It no longer works.',
       }),
-      html`<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>`,
+      html`<div class="actions"><a class="button" href="${base}/keys/create">Create key</a><a href="${base}/key-links/create">Create set-up link</a></div>`,
     ],
-    caption: 'The newest first',
-    none: 'There is no key yet. Whoever reads your results needs one.',
+    caption: 'Keys, newest first',
+    none: 'There is no key yet. Each platform that reads your results needs one. Create a key.',
     rows: (await listKeys(app.db, id)).toReversed(),
     columns: {
       Key: (one) =>
@@ -111,29 +111,29 @@ async function key(visit: Visit): Promise<Answer> {
   const isActive = statusOf(one, app.clock.nowMs()) === 'active';
   const isReplaced = one.replaced_by !== null;
   return {
-    title: 'Access key',
+    title: 'Key',
     heading: name(one.label ?? one.key_id),
-    back: { to: `${base}/keys`, label: 'Access keys' },
+    back: { to: `${base}/keys`, label: 'Keys' },
     main: [
       facts({
-        'Access key id': code(one.key_id),
+        'Access key ID': code(one.key_id),
         State: state(one, app.clock.nowMs(), zone),
         Purpose: one.purpose ?? 'Not recorded',
         Contact: one.contact ?? 'Not recorded',
-        Made: moment(one.created_at, zone),
+        Created: moment(one.created_at, zone),
         'Last used': lastUse(one, zone),
         Replaces: keyLink(base, one.replaces),
         'Replaced by': keyLink(base, one.replaced_by),
       }),
       isReplaced &&
         isActive &&
-        html`<div class="note"><p>The last request with this key was: ${lastUse(one, zone)}. Once nobody uses it any more, revoke it.</p></div>`,
-      html`<div class="actions">${isActive && [!isReplaced && html`<a class="button" href="${here}/roll">Roll this key</a>`, html`<a href="${here}/revoke">Revoke this key</a>`]}<a href="${here}/receipt">Receipt (PDF)</a></div>
-<h2>What it may see and do</h2><ul>${scope.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>`,
+        html`<div class="note"><p>Last request with this key: ${lastUse(one, zone)}. When the platform uses the new key, revoke this key.</p></div>`,
+      html`<div class="actions">${isActive && [!isReplaced && html`<a class="button" href="${here}/roll">Rotate key</a>`, html`<a href="${here}/revoke">Revoke key</a>`]}<a href="${here}/receipt">Receipt (PDF)</a></div>
+<h2>Access of this key</h2><ul>${scope.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>`,
       groupList(scope),
       html`
 <h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>`,
-      table<StoredUse>({ caption: 'The latest places: networks and clients', none: 'Nowhere yet.' }, places, {
+      table<StoredUse>({ caption: 'Latest networks and clients', none: 'The key has not been used yet.' }, places, {
         Network: (place) => place.network || 'Not known',
         Client: (place) => place.client || 'Not named',
         First: (place) => moment(place.first_at, zone),
@@ -162,11 +162,11 @@ async function receipt(visit: Visit): Promise<Answer> {
 async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const described = await describedFields(visit, faults);
   return formPage(visit, {
-    title: 'Create a key',
-    says: 'One for each platform that reads your results. Its secret is shown once.',
-    back: { to: `${visit.base}/keys`, label: 'Access keys' },
+    title: 'Create key',
+    says: 'Create one key for each platform that reads your results. Its secret is shown once.',
+    back: { to: `${visit.base}/keys`, label: 'Keys' },
     faults,
-    button: 'Create the key and show its secret',
+    button: 'Create key',
     fields: (f) => [described, f.once(visit.app)],
   });
 }
@@ -182,19 +182,19 @@ async function create(visit: Visit): Promise<Answer> {
     if ((await findKey(work.tx, id, keyId)) !== undefined) return null;
     return createKey(work, id, { ...read.description, keyId });
   }, keyId);
-  return shownPair(visit, keyId, pair, 'The key is made');
+  return shownPair(visit, keyId, pair, 'The key is created');
 }
 
 function rollPage(visit: Visit, one: AccessKey, faults: Faults = {}): Answer {
   const { app, base, zone } = visit;
   const usual = dayOf(new Date(app.clock.nowMs() + limits.keyOverlapMs), zone);
   return formPage(visit, {
-    title: 'Roll an access key',
-    heading: html`Roll ${name(one.label ?? one.key_id)}`,
-    back: { to: `${base}/keys/${one.key_id}`, label: 'The key' },
+    title: 'Rotate key',
+    heading: html`Rotate key ${name(one.label ?? one.key_id)}`,
+    back: { to: `${base}/keys/${one.key_id}`, label: 'Key' },
     faults,
-    intro: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>`,
-    button: 'Make the new key and show its secret',
+    intro: html`<p>The new key has the same access. Both keys work until the end of the day that you choose. After that, requests with the old key are refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>`,
+    button: 'Rotate key',
     fields: (f) => f.text('until', 'Last day of the old key', { type: 'date', initial: usual }),
   });
 }
@@ -204,16 +204,18 @@ async function roll(visit: Visit): Promise<Answer> {
   const one = await keyOf(visit);
   const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
-    return rollPage(visit, one, { until: 'Choose a day from today on, such as 2027-01-31.' });
+    return rollPage(visit, one, {
+      until: 'The last day is over or is no date. Choose today or a later day, such as 2027-01-31.',
+    });
   const rolled = await change(
     (work) => rollKey(work, id, one.key_id, { until, kind: organisation.is_test ? 'test' : 'live' }),
     (result) => typeof result !== 'string' && result.pair.access_key_id,
   );
   if (rolled === 'unknown') throw new NoSuchPage();
-  if (rolled === 'ended') return rollPage(visit, one, { until: 'This key has ended: create a new one instead.' });
-  if (rolled === 'rolled') return shownPair(visit, (await keyOf(visit)).replaced_by!, null, 'The new key is made');
-  return shownPair(visit, rolled.pair.access_key_id, rolled.pair, 'The new key is made', [
-    html`The old key, ${one.key_id}, works until ${moment(rolled.old.expires_at!, zone)}. Its page shows the last request with it.`,
+  if (rolled === 'ended') return rollPage(visit, one, { until: 'This key has ended. Create a new key instead.' });
+  if (rolled === 'rolled') return shownPair(visit, (await keyOf(visit)).replaced_by!, null, 'The key is rotated');
+  return shownPair(visit, rolled.pair.access_key_id, rolled.pair, 'The key is rotated', [
+    html`The old key, ${one.key_id}, works until ${moment(rolled.old.expires_at!, zone)}. Its page shows its last request.`,
   ]);
 }
 
@@ -221,15 +223,15 @@ async function showRevoke(visit: Visit): Promise<Answer> {
   const { base, zone } = visit;
   const one = await keyOf(visit);
   return confirmPage(visit, {
-    title: 'Revoke an access key?',
-    heading: html`Revoke ${name(one.label ?? one.key_id)}?`,
+    title: 'Revoke key?',
+    heading: html`Revoke key ${name(one.label ?? one.key_id)}?`,
     back: { to: `${base}/keys/${one.key_id}` },
     says: [
-      'The next request with it is refused. That cannot be undone.',
+      'The next request with 1 key is refused. This can’t be undone.',
       html`Last used: ${lastUse(one, zone)}.`,
       withLocalTimes(whatStays(one), zone),
     ],
-    button: 'Revoke this key',
+    button: 'Revoke key',
   });
 }
 
@@ -250,11 +252,11 @@ export function shownPair(
 ): Answer {
   const secret =
     pair === null
-      ? html`<p>It was made before, and its secret was shown then. If it is lost, revoke the key and create another one.</p>`
-      : html`<p>Copy both halves now: <strong>the secret is not shown again.</strong></p>${readonlyField('id', 'Access key id', pair.access_key_id)}${readonlyField('secret', 'Secret access key', pair.secret_access_key)}<h2>Try it</h2><p>Paste this line into a terminal. It answers <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
+      ? html`<p>The key was created before, and its secret was shown then. If the secret is lost, revoke the key and create a new one.</p>`
+      : html`<p>Copy the ID and the secret now: <strong>the secret is not shown again.</strong></p>${readonlyField('id', 'Access key ID', pair.access_key_id)}${readonlyField('secret', 'Secret access key', pair.secret_access_key)}<h2>Test the key</h2><p>Paste this line into a terminal. The response is <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
   return {
     title,
-    back: { to: `${base}/keys/${keyId}`, label: 'The key' },
+    back: { to: `${base}/keys/${keyId}`, label: 'Key' },
     main: html`${also.map((sentence) => html`<p>${sentence}</p>`)}${secret}`,
   };
 }
@@ -276,16 +278,16 @@ export async function keyHours({ app, organisationId: id, zone }: Visit, keyId: 
     to: new Date(nowMs + hourMs),
   });
   const hourlyLimit = app.settings.rateLimit * 60;
-  const caption = `Requests by hour; ${app.settings.rateLimit} a minute are allowed.`;
+  const caption = `Requests by hour. The limit is ${app.settings.rateLimit} per minute.`;
   const max = Math.max(...rows.map(totalOf));
-  return table<CallHour>({ caption, none: 'No request in the last day.' }, rows, {
+  return table<CallHour>({ caption, none: 'No request in the last 24 hours.' }, rows, {
     'Hour from': (one) => moment(one.hour, zone),
     Requests: numeric((one) => html`${number(totalOf(one))}${bar(totalOf(one), max)}`),
-    Answered: numeric((one) => one.answered),
+    Succeeded: numeric((one) => one.answered),
     Refused: numeric((one) => one.refused),
     'Over the limit': numeric((one) => one.limited),
-    'Our faults': numeric((one) => one.failed),
-    'Nothing new (304)': numeric((one) => share(one.unchanged, totalOf(one))),
-    'Room under the limit': numeric((one) => share(Math.max(0, hourlyLimit - totalOf(one)), hourlyLimit)),
+    'Server errors': numeric((one) => one.failed),
+    'Unchanged (304)': numeric((one) => share(one.unchanged, totalOf(one))),
+    'Left of the limit': numeric((one) => share(Math.max(0, hourlyLimit - totalOf(one)), hourlyLimit)),
   });
 }

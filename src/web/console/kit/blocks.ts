@@ -165,7 +165,7 @@ export function filters(action: string, fields: Content, verb = 'Filter'): Marku
 
 /** Shows the progress of a background job. The job continues if the person leaves the page. */
 export function progress(label: string, done: number, total: number, here: string): Markup {
-  return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
+  return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Reload</a>, or leave this page. The work continues.</p></div>`;
 }
 
 /** Shows the page's sentence for the `did` parameter of the redirect. An unknown value shows nothing. */

@@ -46,11 +46,11 @@ type Compared = readonly [label: string, now: string, sent: string];
 /** Lists the fields where the stored record differs from the sent form. */
 export function overtakenNote(compared: readonly Compared[]): Markup {
   const rows = compared.filter(([, now, sent]) => now !== sent);
-  const caption = 'Where your entries differ from what is there now';
+  const caption = 'Fields that differ';
   const shown = table<Compared>({ caption, none: null }, rows, {
     Setting: ([label]) => label,
     Now: ([, now]) => now,
     'Your entry': ([, , sent]) => sent,
   });
-  return html`<div class="error" role="alert" aria-labelledby="overtaken" tabindex="-1"><h2 id="overtaken">This was changed after you opened the page</h2><p>Nothing was saved. What you entered stands below: check it, and save again to put it in the place of what is there now.</p></div>${shown}`;
+  return html`<div class="error" role="alert" aria-labelledby="overtaken" tabindex="-1"><h2 id="overtaken">Another person saved this page after you opened it</h2><p>Nothing was saved. Check your entries below. Save again to replace the current values.</p></div>${shown}`;
 }

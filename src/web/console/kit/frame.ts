@@ -61,7 +61,7 @@ function header({ session, organisation, search }: Frame): Markup {
   }${
     search === null
       ? null
-      : html`<form class="find" role="search" method="post" action="${search}"><label class="unseen" for="find">Reference or id</label><input type="search" id="find" name="reference" autocomplete="off" spellcheck="false" placeholder="Reference or id"><button class="plain">Find</button></form>`
+      : html`<form class="find" role="search" method="post" action="${search}"><label class="unseen" for="find">Reference or ID</label><input type="search" id="find" name="reference" autocomplete="off" spellcheck="false" placeholder="Reference or ID"><button class="plain">Find</button></form>`
   }${
     session === null
       ? null
@@ -93,7 +93,7 @@ export function documentOf(page: Page, frame: Frame): string {
   return `<!doctype html>\n${
     html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><title>${title}</title>
 <link rel="stylesheet" href="${consoleStyle.path}"></head>
-<body><a class="skip" href="#main">Skip to the main part</a>
+<body><a class="skip" href="#main">Skip to main content</a>
 ${header(frame)}${menu(frame)}
 <main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.heading ?? page.title}</h1>${page.says === undefined ? null : html`<p>${page.says}</p>`}
 ${page.main}</main></body></html>`.text

@@ -24,7 +24,7 @@ const searchOf = (sent: Form) => `${sent.raw('group_type')} ${sent.text('group_s
 
 /** The Enter key presses the first button of a form, so this button must come before all fields. */
 export const enterButton = (): Content =>
-  html`<button class="unseen" name="press" value="enter" tabindex="-1" aria-hidden="true">Go on</button>`;
+  html`<button class="unseen" name="press" value="enter" tabindex="-1" aria-hidden="true">Continue</button>`;
 
 function box(group: GroupRow, n: number, chosen: boolean): Content {
   const id = `groups-${n}`;
@@ -58,9 +58,9 @@ export async function groupField(
       ? found.map((group, i) => box(group, i, isChosen.has(group.group_id)))
       : [
           chosen.length === 0
-            ? html`<p>None is chosen yet: all ${number(total)} count.</p>`
-            : html`<p>Chosen; untick what is to go:</p>${chosen.map((group, i) => box(group, i, true))}`,
-          html`<div class="filters">${f.select('group_type', 'Type', any(choices), { value: type ?? '' })}${f.text('group_search', 'Reference or name', { type: 'search', value: text, width: 20, autofocus: looksForGroups(sent) })}<div class="actions"><button class="second" name="press" value="find">Look for groups</button></div></div>`,
+            ? html`<p>No group is selected, so all ${number(total)} count.</p>`
+            : html`<p>Selected groups. Untick the groups to remove:</p>${chosen.map((group, i) => box(group, i, true))}`,
+          html`<div class="filters">${f.select('group_type', 'Type', any(choices), { value: type ?? '' })}${f.text('group_search', 'Reference or name', { type: 'search', value: text, width: 20, autofocus: looksForGroups(sent) })}<div class="actions"><button class="second" name="press" value="find">Search groups</button></div></div>`,
           isSearched && foundPart(found, chosen.length),
           hiddenField('searched', searchOf(sent)),
         ],
@@ -74,10 +74,10 @@ function fieldset({ label, hint, fault }: { label: string; hint: string; fault: 
 
 /** @param before the number of boxes above this part, because the boxes are numbered for their IDs */
 function foundPart(found: readonly (GroupRow & { found: number })[], before: number): Content {
-  if (found.length === 0) return html`<p role="status">No other group is like that.</p>`;
+  if (found.length === 0) return html`<p role="status">No other group matches. Change the type or the text.</p>`;
   const more = found[0]!.found - found.length;
   return [
-    html`<p role="status">${number(found.length)} found${more > 0 && `, and ${number(more)} more: say more of the reference or name`}. Tick those that you want, and look for more if you need them.</p>`,
+    html`<p role="status">${number(found.length)} found${more > 0 && `, and ${number(more)} more: enter more of the reference or name`}. Tick the groups you want, and search again for more.</p>`,
     found.map((group, i) => box(group, before + i, false)),
   ];
 }

@@ -40,17 +40,17 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
 }
 
 const words: Record<string, string> = {
-  '/learners/{learner_id}': 'The learner',
-  '/learners/{learner_id}/export': 'Everything held of the learner',
-  '/learners/{learner_id}/lookups': 'This list',
-  '/learners/{learner_id}/merge/{other_id}': 'A comparison with another learner',
-  '/results/{assessment_id}': 'A result',
-  '/review/{assessment_id}': 'A result’s review',
-  '/invitations/{invitation_id}': 'An invitation',
-  '/invite/one': 'The form to invite the learner',
-  '/trace': 'Where a result is',
-  '/deliveries/{delivery_id}': 'What was sent to an endpoint',
-  '/data-protection/cases/{case_id}': 'A case about the learner',
+  '/learners/{learner_id}': 'Learner',
+  '/learners/{learner_id}/export': 'Export learner data',
+  '/learners/{learner_id}/lookups': 'Access log',
+  '/learners/{learner_id}/merge/{other_id}': 'Merge learners',
+  '/results/{assessment_id}': 'Result',
+  '/review/{assessment_id}': 'Review',
+  '/invitations/{invitation_id}': 'Invitation',
+  '/invite/one': 'Invite one learner',
+  '/trace': 'Trace result',
+  '/deliveries/{delivery_id}': 'Delivery',
+  '/data-protection/cases/{case_id}': 'Data subject request',
 };
 
 async function lookups(visit: Visit): Promise<Answer> {
@@ -63,15 +63,15 @@ async function lookups(visit: Visit): Promise<Answer> {
     actorNames(visit),
   ]);
   return listPage(visit, {
-    title: 'Who looked at this learner',
-    back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
-    intro: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>`,
-    caption: 'The newest first; kept for two years, longer under a legal hold',
-    none: 'Nobody has opened a page about this learner.',
+    title: 'Access log',
+    back: { to: `${base}/learners/${learnerId}`, label: 'Learner' },
+    intro: html`<p>Each console page about this learner, their results, evidence packs and invitations, with the person who opened it. Lists of many learners are not logged. The request log shows what platforms read through the API.</p>`,
+    caption: 'Opened pages, newest first. Kept for 2 years, or longer under a legal hold.',
+    none: 'No page about this learner has been opened.',
     rows,
     columns: {
       Time: (one) => instant(one.at, zone),
-      Who: (one) => by(one.user_id),
+      Person: (one) => by(one.user_id),
       Page: (one) => words[one.page] ?? code(one.page),
     },
     next: last && String(last.at.getTime()),

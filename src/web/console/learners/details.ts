@@ -49,21 +49,21 @@ const isReason = (text: string) => isStorableText(text, limits.reasonChars);
 const reasonFault = `Enter a reason of at most ${limits.reasonChars} characters on one line, without a National Insurance number.`;
 
 const reasonField = (f: Fields) =>
-  f.text('reason', 'Reason', { hint: 'It stands in the learner’s history. Leave names and addresses out of it.' });
+  f.text('reason', 'Reason', { hint: 'Such as “Misspelt on enrolment”. The history shows it. No names.' });
 
 function namePage(visit: Visit, head: LearnerHead, shown = head.full_name, faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: 'Correct the name',
-    back: { to: `${visit.base}/learners/${head.learner_id}`, label: 'The learner' },
+    title: 'Correct name',
+    back: { to: `${visit.base}/learners/${head.learner_id}`, label: 'Learner' },
     faults,
-    intro: html`<p>For a name that was misspelt or has changed. No invitation is sent, and no credit is used.</p>`,
-    button: 'Go on',
+    intro: html`<p>Correct a name that is misspelt or has changed. No invitation is sent, and no credit is used.</p>`,
+    button: 'Continue',
     fields: (f) => [f.text('full_name', 'Full name', { value: shown }), reasonField(f)],
   });
 }
 
 const isReference =
-  'This is the learner’s reference. A reference must not be a name: have the reference changed first.';
+  'This name is also the learner’s reference, and a reference must not be a name. Change the reference first.';
 
 function nameFaults({ ref }: LearnerHead, fullName: string, reason: string): Faults {
   const fault = nameFault(fullName);
@@ -92,15 +92,15 @@ async function rename(visit: Visit): Promise<Answer> {
     const results = await countLiveResults(app.db, id, learnerId);
     const damaged = 'The new name looks damaged: a letter may be lost. Compare it with the original.';
     return confirmPage(visit, {
-      title: 'Correct this name?',
+      title: 'Correct name?',
       back: { to: here },
       says: [
         html`From ${name(head.full_name)} to <strong>${name(fullName)}</strong>.`,
         ...(damageOf(fullName) === null ? [] : [damaged]),
         `${number(results)} ${results === 1 ? 'result shows' : 'results show'} the new name: connected platforms receive ${results === 1 ? 'it' : 'them'} again at their next request.`,
-        'Evidence that was made already keeps the name that it was made with.',
+        'Existing evidence packs keep the old name. You can correct the name again.',
       ],
-      button: 'Correct the name',
+      button: 'Correct name',
       danger: false,
       fields: () => sentAgain(visit, 'full_name'),
     });
@@ -121,13 +121,13 @@ async function rename(visit: Visit): Promise<Answer> {
 
 function emailPage(visit: Visit, { learner_id, email }: LearnerHead, shown = email ?? '', faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: email === null ? 'Give an e-mail address' : 'Change the e-mail address',
-    back: { to: `${visit.base}/learners/${learner_id}`, label: 'The learner' },
+    title: email === null ? 'Add email address' : 'Change email address',
+    back: { to: `${visit.base}/learners/${learner_id}`, label: 'Learner' },
     faults,
-    intro: html`<p>Where invitations are mailed to. It is shown to nobody outside your organisation, and stands in no result.</p>`,
-    button: 'Go on',
+    intro: html`<p>Invitations are sent to this address. It is visible only in your organisation, and no result contains it.</p>`,
+    button: 'Continue',
     fields: (f) => [
-      f.text('email', 'E-mail address', { hint: 'Left empty, none is kept any more.', type: 'email', value: shown }),
+      f.text('email', 'Email address', { hint: 'Empty: remove it.', type: 'email', value: shown }),
       reasonField(f),
     ],
   });
@@ -141,22 +141,22 @@ async function readdress(visit: Visit): Promise<Answer> {
   const [email, reason] = [sent.text('email') || null, sent.text('reason')];
   const isWrong = email !== null && !isEmailAddress(email);
   const faults = faultsIn({
-    email: isWrong && 'Enter an e-mail address, such as name@example.org, or leave it empty.',
+    email: isWrong && 'This is no email address. Enter one such as name@example.org, or leave it empty.',
     reason: !isReason(reason) && reasonFault,
   });
   if (isFaulty(faults)) return emailPage(visit, head, email ?? '', faults);
   if (email === head.email) return { to: `${here}?did=same` };
   if (sent.text('confirmed') === '')
     return confirmPage(visit, {
-      title: email === null ? 'Remove the e-mail address?' : 'Change the e-mail address?',
+      title: email === null ? 'Remove email address?' : 'Change email address?',
       back: { to: here },
       says: [
         email === null
-          ? html`${name(head.email!)} is deleted. Links can still be copied and handed over.`
-          : html`${head.email === null ? null : html`Instead of ${name(head.email)}: `}<strong>${name(email)}</strong>. What is mailed to the learner goes there from now on.`,
-        'The history says that it was changed, by whom and why, and keeps neither address.',
+          ? html`${name(head.email!)} is deleted. You can still copy links and send them yourself.`
+          : html`${head.email === null ? null : html`From ${name(head.email)} to `}<strong>${name(email)}</strong>. Emails to the learner go to this address.`,
+        'The history shows that the address was changed, by whom and why. It keeps neither address.',
       ],
-      button: email === null ? 'Remove it' : 'Change it',
+      button: email === null ? 'Remove email address' : 'Change email address',
       danger: email === null,
       fields: () => sentAgain(visit, 'email'),
     });
@@ -200,31 +200,31 @@ const learnerOf = (visit: Visit): Promise<LearnerName> =>
 function optionalReasonFault(reason: string): string | null {
   if (reason === '') return null;
   if (!isPlainText(reason, limits.reasonChars))
-    return `Write the reason in one line of up to ${limits.reasonChars} characters.`;
-  return holdsNationalInsuranceNumber(reason) ? 'Leave the National Insurance number out.' : null;
+    return `The reason is too long or has several lines. Enter one line of up to ${limits.reasonChars} characters.`;
+  return holdsNationalInsuranceNumber(reason) ? 'The reason contains a National Insurance number. Remove it.' : null;
 }
 
 function referencePage(visit: Visit, one: LearnerName, faults: Faults = {}, typed = ''): Answer {
   const here = `${visit.base}/learners/${one.learner_id}`;
   const present =
     one.ref === null
-      ? 'There is none yet.'
-      : html`It is ${code(one.ref)} now, and that stays theirs: whoever still uses it finds the same learner.`;
+      ? 'The learner has none yet.'
+      : html`The current reference is ${code(one.ref)}. It becomes a previous reference that still finds the learner.`;
   return formPage(visit, {
-    title: one.ref === null ? 'Give a reference' : 'Change the reference',
-    back: { to: here, label: 'The learner' },
+    title: one.ref === null ? 'Add reference' : 'Change reference',
+    back: { to: here, label: 'Learner' },
     faults,
-    intro: html`<p>By the reference your own systems know ${name(one.full_name)}. ${present} Connected platforms get every result again, with the new reference.</p>`,
-    button: one.ref === null ? 'Give it' : 'Change it',
+    intro: html`<p>Your own systems know ${name(one.full_name)} by the reference. ${present} Connected platforms get every result again, with the new reference.</p>`,
+    button: one.ref === null ? 'Add reference' : 'Change reference',
     fields: (f) => [
       f.text('reference', 'New reference', {
-        hint: 'Letters, digits and . _ : / -, such as LRN-000017. Never a name or an e-mail address.',
+        hint: 'Such as LRN-000017. Never a name or an email address.',
         value: typed,
         width: 20,
       }),
       f.text('reason', 'Reason (optional)', { value: '' }),
     ],
-    also: html`<p><a href="${here}/merge">This learner is here twice: merge the two</a></p>`,
+    also: html`<p><a href="${here}/merge">Merge with another learner</a></p>`,
   });
 }
 
@@ -254,13 +254,13 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 function otherPage(visit: Visit, one: LearnerName, faults: Faults = {}): Answer {
   return formPage(visit, {
     title: 'Merge with another learner',
-    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'The learner' },
+    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
     faults,
-    intro: html`<p>Where one person is here twice, all of one learner becomes the other’s. First you see both side by side.</p>`,
-    button: 'Compare',
+    intro: html`<p>If one person has two records, merge them into one learner. You compare both before anything changes.</p>`,
+    button: 'Compare learners',
     fields: (f) =>
-      f.text('reference', 'Reference or id of the other', {
-        hint: html`Who else ${name(one.full_name)} is.`,
+      f.text('reference', 'Reference or ID of the other learner', {
+        hint: html`The other record of ${name(one.full_name)}, such as LRN-000017.`,
         value: '',
       }),
   });
@@ -277,10 +277,12 @@ async function findOther(visit: Visit): Promise<Answer> {
       (isUuid(text) ? await findNamedLearner(app.db, id, { learnerId: text.toLowerCase() }) : undefined));
   if (other === undefined)
     return otherPage(visit, one, {
-      reference: 'Enter a reference or an id that a learner here has. Capital letters count.',
+      reference: 'No learner has this reference or ID. Check the capital letters.',
     });
   if (other.learner_id === one.learner_id)
-    return otherPage(visit, one, { reference: 'That is this learner: enter the other one’s.' });
+    return otherPage(visit, one, {
+      reference: 'This is the same learner. Enter the other one.',
+    });
   return { to: `${base}/learners/${one.learner_id}/merge/${other.learner_id}` };
 }
 
@@ -300,29 +302,29 @@ function comparePage(visit: Visit, preview: MergePreview, faults: Faults = {}, r
   const lines: Record<string, (one: Side) => Content> = {
     Name: (one) => name(one.full_name),
     Reference: (one) => code(one.ref, 'None'),
-    'Known since': (one) => day(one.created_at, zone),
+    'Stored since': (one) => day(one.created_at, zone),
     Results: (one) => `${one.results}${one.withdrawn === 0 ? '' : ` and ${one.withdrawn} withdrawn`}`,
-    'The last result': (one) => (one.last_assessed_at === null ? 'None' : day(one.last_assessed_at, zone)),
-    'Evidence files': (one) => one.evidence,
+    'Latest result': (one) => (one.last_assessed_at === null ? 'None' : day(one.last_assessed_at, zone)),
+    'Evidence packs': (one) => one.evidence,
     'Open invitations': (one) => one.open_invitations,
-    'Sitting at this moment': (one) => one.sitting.join(', ') || 'Nothing',
+    'Sittings in progress': (one) => one.sitting.join(', ') || 'None',
     Groups: (one) => one.groups.join('; ') || 'None',
-    'E-mail address': (one) => (one.has_email ? 'Is there' : 'None'),
+    'Email address': (one) => (one.has_email ? 'Yes' : 'None'),
   };
   const intro = [
-    html`<p>Everything of the first becomes the second’s, whose name stays. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first instead</a>.</p>`,
-    table('The two side by side', Object.entries(lines), {
-      What: ([head]) => head,
-      Goes: ([, cell]) => cell(from),
-      Stays: ([, cell]) => cell(into),
+    html`<p>All data of the first learner moves to the second learner, who keeps their name. <a href="${base}/learners/${into.learner_id}/merge/${from.learner_id}">Keep the first learner instead</a>.</p>`,
+    table('Comparison', Object.entries(lines), {
+      Field: ([head]) => head,
+      'Is merged': ([, cell]) => cell(from),
+      'Is kept': ([, cell]) => cell(into),
     }),
   ];
-  const head = { title: 'Merge these two?', back: { to: `${base}/matching`, label: 'Matching' }, faults };
+  const head = { title: 'Merge learners?', back: { to: `${base}/matching`, label: 'Matching' }, faults };
   if (refused !== null) return { ...head, main: [intro, empty(sentence(`they can’t be merged now: ${refused}`))] };
   return formPage(visit, {
     ...head,
     intro: [intro, consequences(preview)],
-    button: 'Merge the two',
+    button: 'Merge learners',
     danger: true,
     fields: (f) => f.text('reason', 'Reason (optional)', { value: reason }),
   });
@@ -330,10 +332,10 @@ function comparePage(visit: Visit, preview: MergePreview, faults: Faults = {}, r
 
 function consequences({ from, into, joins, alike, ref }: MergePreview): Content {
   const total = count(from.results + into.results, 'result');
-  return html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence file')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${total}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${code(ref, 'none, as before')}; every other one of both reaches the same learner for good.</li><li>Connected platforms get a tombstone of the first learner, and ${total} again.</li>${
+  return html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence pack')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${total}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${code(ref, 'still none')}. All other references of both learners still find this learner.</li><li>Connected platforms get a tombstone of the first learner, and ${total} again.</li>${
     alike > 0 &&
-    html`<li>${count(alike, 'result')} of one subject and moment ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
-  }<li>It can’t be undone.</li></ul>`;
+    html`<li>${count(alike, 'result')} with one subject and time ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
+  }<li>A merge can’t be undone.</li></ul>`;
 }
 
 async function merge(visit: Visit): Promise<Answer> {

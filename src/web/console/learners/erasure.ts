@@ -28,24 +28,24 @@ export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
 async function showErase(visit: Visit): Promise<Answer> {
   const one = await learnerOf(visit);
   return confirmPage(visit, {
-    title: 'Erase this learner?',
-    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'The learner' },
+    title: 'Erase learner?',
+    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
     says: [
-      html`All that is held of ${name(one.full_name)}${one.ref === null ? null : html`, reference ${code(one.ref)},`} is deleted for good. Nothing brings it back.`,
+      html`All data about ${name(one.full_name)}${one.ref === null ? null : html`, reference ${code(one.ref)},`} is deleted. This can’t be undone.`,
     ],
     intro: [
       facts({
         'Results that become tombstones': count(one.results, 'result'),
-        'Evidence files that go': count(one.evidence, 'file'),
+        'Evidence packs that are deleted': count(one.evidence, 'evidence pack'),
         'Invitations that end': `${count(one.open_invitations, 'open invitation')}, of ${one.invitations} in all`,
-        'Credits that come back': count(one.credits_returned, 'credit'),
-        'Sittings under way that end without a result': count(one.open_sittings, 'sitting'),
-        'Messages to webhooks that are emptied': count(one.messages, 'message'),
-        'Deliveries that will not be sent any more': count(one.waiting, 'delivery', 'deliveries'),
+        'Credits that are returned': count(one.credits_returned, 'credit'),
+        'Sittings that end without a result': count(one.open_sittings, 'sitting'),
+        'Webhook events whose content is deleted': count(one.messages, 'event'),
+        'Waiting deliveries that are cancelled': count(one.waiting, 'delivery', 'deliveries'),
       }),
-      html`<p>Name, reference, e-mail address, answers, notes and reasons go with them.</p><h2>What stays, and why</h2><ul><li>Ids, times and tombstones, so that connected platforms learn that it is gone and delete their copies.</li><li>Which questions were shown, without answers, so that how often each is used stays known.</li><li>A keyed hash of the reference, so that a platform that asks by the reference gets the tombstones, too. It can’t be turned back.</li><li>Who erased and when. The audit log keeps ids, and names nobody.</li></ul><p>Files that somebody has downloaded, and backups, are outside this service: they are yours to delete.</p>`,
+      html`<p>The name, reference, email address, answers, notes and reasons are also deleted.</p><h2>Data that is kept</h2><ul><li>IDs, times and tombstones, so that connected platforms delete their copies.</li><li>The questions that were shown, without answers, so that we can count how often each is used.</li><li>A keyed hash of the reference, so that a platform that asks by reference gets the tombstones. The hash can’t be reversed.</li><li>The time of the erasure and the ID of the person who erased. The audit log contains no names.</li></ul><p>Downloaded files and backups are outside this service. Delete them yourself.</p>`,
     ],
-    button: 'Erase this learner',
+    button: 'Erase learner',
   });
 }
 
@@ -66,15 +66,15 @@ async function erased(visit: Visit): Promise<Answer> {
   const by = await actorNames(visit);
   return {
     title: 'The learner is erased',
-    back: { to: base, label: 'Start' },
+    back: { to: base, label: 'Dashboard' },
     main: [
       facts({
         Erased: moment(found.at, zone),
         By: by(found.actor),
-        'Learner id': code(params.erased_id!.toLowerCase()),
+        'Learner ID': code(params.erased_id!.toLowerCase()),
         'Tombstones of results': number(found.tombstones),
       }),
-      html`<h2>What connected platforms get</h2><p>At their next request every mirror gets ${count(found.tombstones, 'tombstone')} of results (<code>status: "deleted"</code>) and one of the learner, and removes what it holds: whether it follows all results, a group, a subject or the reference. Webhooks send nothing more of this person. A platform that has not asked since still holds its copy: its key’s page shows when it asked last.</p><p>Keep this page’s address for your file: it names nobody.</p>`,
+      html`<h2>Connected platforms</h2><p>At its next request each platform gets ${count(found.tombstones, 'tombstone')} of results (<code>status: "deleted"</code>) and 1 tombstone of the learner, and deletes its local copy. Webhooks send no more events about this learner. A platform that has not polled since still has its copy. The page of its key shows the last request.</p><p>Keep the URL of this page as your record. It contains no name.</p>`,
     ],
   };
 }
@@ -86,21 +86,21 @@ async function erased(visit: Visit): Promise<Answer> {
 async function showExport(visit: Visit): Promise<Answer> {
   const one = await learnerOf(visit);
   return confirmPage(visit, {
-    title: 'Everything held of a learner',
-    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'The learner' },
+    title: 'Export learner data',
+    back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
     says: [
-      html`One ZIP file with all that is held of ${name(one.full_name)}: a page in plain words to read first, the evidence files, and the rest as JSON. Give it to that person, after you have made sure who asks. That it was made, and by whom, is in the audit log.`,
+      html`One ZIP file with all data about ${name(one.full_name)}: a summary page, the evidence packs, and all other data as JSON. Check the identity of the person who asks before you give them the file. The audit log records the export.`,
     ],
     intro: [
       facts({
         Results: count(one.results, 'result'),
-        'Evidence files': count(one.evidence, 'file'),
+        'Evidence packs': count(one.evidence, 'evidence pack'),
         Invitations: count(one.invitations, 'invitation'),
-        'Messages to other systems': count(one.messages, 'message'),
+        'Webhook events': count(one.messages, 'event'),
       }),
-      html`<h2>What is in it</h2><ul>${Object.values(learnerTables).map(({ says }) => html`<li>${says}</li>`)}</ul><p>It is written to the learner: “you” is the person. Questions come without their keys. Before you hand it over, look through notes and reasons for what is about somebody else.</p>`,
+      html`<h2>Contents</h2><ul>${Object.values(learnerTables).map(({ says }) => html`<li>${says}</li>`)}</ul><p>The texts address the learner as “you”. Questions come without their correct answers. Before you give the file to the learner, check notes and reasons for data about other people.</p>`,
     ],
-    button: 'Make the file',
+    button: 'Export learner data',
     danger: false,
   });
 }

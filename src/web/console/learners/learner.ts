@@ -48,23 +48,23 @@ async function learner(visit: Visit): Promise<Answer> {
   const [record, by] = await Promise.all([recordOf(visit, head), actorNames(visit)]);
   const resumedAt = await readResumedAt(app.db, id);
   return {
-    title: 'A learner',
+    title: 'Learner',
     heading: name(head.full_name),
     back: { to: `${base}/learners`, label: 'Learners' },
     main: [
       notice(query, {
         renamed: 'The name is corrected, here and in every result.',
-        email: 'The e-mail address is changed.',
-        same: 'Nothing was changed: it was so already.',
+        email: 'The email address is changed.',
+        same: 'Nothing was changed. Your entry equals the stored value.',
       }),
-      html`<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>`,
+      html`<p>Results, evidence packs, invitations, groups and history of this learner.</p>`,
       facts({
         Name: name(head.full_name),
         Reference: code(head.ref, 'None'),
-        'E-mail': inviters.includes(role) ? (head.email ?? 'None') : null,
-        'Here since': day(head.created_at, visit.zone),
+        'Email address': inviters.includes(role) ? (head.email ?? 'None') : null,
+        'Stored since': day(head.created_at, visit.zone),
         Changed: moment(head.position, visit.zone),
-        'Learner id': code(head.learner_id),
+        'Learner ID': code(head.learner_id),
       }),
       actions(visit, head),
       html`<h2>Results</h2>`,
@@ -83,9 +83,9 @@ function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerH
   const here = `${base}/learners/${id}`;
   // The form finds an existing learner by reference. For a learner without one it would create a second learner.
   const canInvite = ref !== null && inviters.includes(role);
-  const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite</a>`;
+  const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite learner</a>`;
   if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
-  return html`<div class="actions">${invite}<a href="${here}/name">Correct the name</a><a href="${here}/email">${email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`;
+  return html`<div class="actions">${invite}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a href="${here}/erase">Erase learner</a></div>`;
 }
 
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
@@ -95,25 +95,25 @@ async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
   const erased = changes.find((one) => one.kind === 'erased');
   const why =
     erased !== undefined
-      ? 'This learner was erased. Nothing is kept that tells who it was.'
+      ? 'This learner was erased. No data that identifies the person is kept.'
       : into !== null
-        ? html`This learner turned out to be <a href="${base}/learners/${into}">another one</a>, and was merged into them.`
-        : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.';
+        ? html`This learner was merged into <a href="${base}/learners/${into}">another learner</a>.`
+        : 'This learner had no reference, and every result was withdrawn, so the learner was deleted.';
   return {
-    title: 'A learner who is not here any more',
-    back: role === 'developer' ? { to: base, label: 'Start' } : { to: `${base}/learners`, label: 'Learners' },
+    title: 'Deleted learner',
+    back: role === 'developer' ? { to: base, label: 'Dashboard' } : { to: `${base}/learners`, label: 'Learners' },
     main: [
-      html`<p>${why} Connected platforms are told at their next poll to remove their copies.</p>`,
-      facts({ Since: moment(erased?.at ?? head.position, zone), 'Learner id': code(id) }),
+      html`<p>${why} Connected platforms get a tombstone at their next poll, and delete their copies.</p>`,
+      facts({ Since: moment(erased?.at ?? head.position, zone), 'Learner ID': code(id) }),
       managers.includes(role) &&
         erased !== undefined &&
-        html`<p><a href="${base}/learners/${id}/erased">What came of the erasure</a></p>`,
+        html`<p><a href="${base}/learners/${id}/erased">Erasure record</a></p>`,
     ],
   };
 }
 
 function resultsPart(visit: Visit, results: RecordedResult[]): Content {
-  if (results.length === 0) return empty('There is no result yet.');
+  if (results.length === 0) return empty('There is no result yet. Results appear after an assessment.');
   const live = results.flatMap((one) => {
     const standing = learnerStateOf(one);
     return standing === null ? [] : [{ ...one, standing }];
@@ -125,7 +125,7 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
     .filter((subject) => ofSubject(subject).length > 0)
     .map((subject) => subjectPart(visit, subject, ofSubject(subject)))}${
     withdrawn.length > 0 &&
-    html`<h3>Withdrawn</h3>${table<RecordedResult>('Withdrawn results: nothing of them is kept', withdrawn, {
+    html`<h3>Withdrawn</h3>${table<RecordedResult>('Withdrawn results, whose content is deleted', withdrawn, {
       Assessed: (row) => day(row.assessed_at, visit.zone),
       Withdrawn: (row) => moment(row.position, visit.zone),
       Result: (row) => resultLinks(visit, row.assessment_id),
@@ -139,11 +139,11 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, zone } = visit;
   const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
-  return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, the newest first`, rows, {
+  return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
     Assessed: (row) => day(row.assessed_at, zone),
     Level: ({ standing }) => standing.level ?? 'Not placed',
     '95 % interval': ({ standing }) => intervalWords(standing),
-    'To be looked at': (row) => flagsOf(row),
+    Flags: (row) => flagsOf(row),
     Evidence: (row) =>
       html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(row.assessed_at, zone)}</span></a>`,
     Result: (row) => resultLinks(visit, row.assessment_id),
@@ -169,13 +169,13 @@ const resultLinks = (visit: Visit, assessmentId: string): Content =>
 function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
   return table<RecordedInvitation>(
-    { caption: 'Invitations, the newest first', none: 'Nobody has invited this learner.' },
+    { caption: 'Invitations, newest first', none: 'This learner has no invitation yet.' },
     rows,
     {
       Invited: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
       State: (row) => stateOf(row, resumedAt, zone),
       Subjects: (row) => row.subjects.map(words).join(', '),
-      Done: (row) => row.done.map(words).join(', ') || 'None',
+      Finished: (row) => row.done.map(words).join(', ') || 'None',
       'Works until': (row) => moment(row.expires_at, zone),
     },
   );
@@ -184,13 +184,13 @@ function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resu
 /** Shows the state of an invitation. For a paused sitting it says until when the learner can continue. */
 function stateOf({ state, last_seen_at }: RecordedInvitation, resumedAt: Date | null, zone: string): Content {
   if (state !== 'started' || last_seen_at === null) return stateWords[state];
-  return html`Started; can be gone on with until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
+  return html`Started; can be continued until ${moment(idleEnd(last_seen_at, resumedAt), zone)}`;
 }
 
 function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
   const { zone } = visit;
   return table<RecordedMembership>(
-    { caption: 'Groups, those of now first', none: 'In no group, now or earlier.' },
+    { caption: 'Groups, current ones first', none: 'The learner is in no group yet.' },
     rows,
     {
       Group: (row) =>
@@ -205,7 +205,7 @@ function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
 
 const changeWords: Record<string, string> = {
   renamed: 'Name corrected',
-  contacted: 'E-mail address changed',
+  contacted: 'Email address changed',
   referenced: 'Reference changed',
   erased: 'Erased',
   merged: 'Merged',
@@ -214,12 +214,12 @@ const changeWords: Record<string, string> = {
 };
 
 function historyPart(visit: Visit, rows: RecordedChange[], by: (actor: string) => string): Content {
-  return table<RecordedChange>({ caption: 'What was changed, the newest first', none: 'Nothing was changed.' }, rows, {
+  return table<RecordedChange>({ caption: 'Changes, newest first', none: 'No change has been made yet.' }, rows, {
     Time: (row) => instant(row.at, visit.zone),
-    What: (row) =>
+    Change: (row) =>
       html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${shortSubjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
     By: (row) => by(row.actor),
-    Reason: (row) => row.reason ?? 'None given',
+    Reason: (row) => row.reason ?? 'None',
   });
 }
 
@@ -235,12 +235,12 @@ async function forDevelopers(visit: Visit, { learner_id }: LearnerHead): Promise
     main: [
       facts({
         Reference: code(one.ref, 'None'),
-        'Learner id': code(learner_id),
+        'Learner ID': code(learner_id),
         Groups: one.groups.join('; ') || 'None',
       }),
       table<ResultSummary>(
         {
-          caption: `The latest changed first${results.length < max ? '' : `; the latest ${max}`}`,
+          caption: `Results, latest change first${results.length < max ? '' : `; the latest ${max}`}`,
           none: 'There is no result yet.',
         },
         results,

@@ -63,10 +63,10 @@ function readPlace(after: string, before: string): LearnerPageStart {
 /** The search text may be a name, which no URL may contain. Forms therefore send the text, also for further pages. */
 async function search(visit: Visit): Promise<Answer> {
   const text = visit.form.text('wanted');
-  if (text === '') return list(visit, null, { wanted: 'Enter a name, a part of one, or a reference.' });
+  if (text === '') return list(visit, null, { wanted: 'The field is empty. Enter a part of a name, or a reference.' });
   if (!isStorableText(text, limits.fullNameChars))
     return list(visit, null, {
-      wanted: `Enter a name or a reference of at most ${limits.fullNameChars} characters, and never a National Insurance number.`,
+      wanted: `Enter a name or a reference of at most ${limits.fullNameChars} characters. Never a National Insurance number.`,
     });
   return list(visit, text);
 }
@@ -89,7 +89,7 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
     title: 'Learners',
     faults,
     main: [
-      html`<p>${visibility === null ? 'Everybody whom your organisation assesses' : 'The learners of your teams'}: find one, or see who has done what.</p>`,
+      html`<p>${visibility === null ? 'All learners of your organisation' : 'The learners of your teams'}, with their latest results.</p>`,
       searchForm(visit, text, faults),
       filterForm(visit, groups),
       shown(visit, page, order, filter),
@@ -110,11 +110,11 @@ async function groupChoices({ app, organisationId }: Visit, visibility: Visibili
 function searchForm(visit: Visit, text: string | null, faults: Faults): Content {
   const action = withQuery(`${visit.base}/learners`, visit.query, { after: null, before: null });
   const field = fieldsOf(visit, faults).text('wanted', 'Name or reference', {
-    hint: 'Beginnings of words are enough: “ana sil”.',
+    hint: 'The beginnings of words are enough, such as “ana sil”.',
     type: 'search',
     value: text ?? '',
   });
-  return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${field}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear the search</a>`}</div></form>`;
+  return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${field}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear search</a>`}</div></form>`;
 }
 
 function filterForm(visit: Visit, { groups, teams }: { groups: Choice[]; teams: Choice[] }): Content {
@@ -125,7 +125,7 @@ function filterForm(visit: Visit, { groups, teams }: { groups: Choice[]; teams: 
     teams.length > 0 && q.select('team', 'Team', any(teams)),
     q.select('subject', 'Subject', any(shortSubjectNames)),
     q.select('placement', 'Placed at', any(placementWords)),
-    q.select('state', 'Newest invitation', any(stateWords)),
+    q.select('state', 'Latest invitation', any(stateWords)),
     sort !== '' && hiddenField('sort', sort),
   ]);
 }
@@ -143,14 +143,14 @@ function shown(
 ): Content {
   const note =
     extent === 'some'
-      ? `More than ${number(maxScanned)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      ? `More than ${number(maxScanned)} learners match, and the list shows some of them. Enter more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${number(scanned)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(scanned)} learners were checked for this page${learners.length === 0 ? ', and none matches' : ''}. Open the next page for more.`
         : null;
   const none =
     isOpen(filter) && previous === null
-      ? 'There is no learner here yet. They come with invitations, imports, or a connected platform.'
-      : 'No learner is like that.';
+      ? 'There is no learner yet. Invite learners, import results, or connect a platform.'
+      : 'No learner matches. Change the search or the filter.';
   if (learners.length === 0) return empty(note ?? none);
   const path = `${base}/learners`;
   const unpaged = withQuery('', query, { after: null, before: null, did: null });
@@ -161,7 +161,7 @@ function shown(
     table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
       Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
       Reference: sorted('ref', (row) => code(row.ref, 'None')),
-      'Newest results': newest,
+      'Latest results': newest,
       Invitation: (row) => stateWords[row.state],
       Groups: (row) => row.groups.join('; '),
       Changed: sorted('changed', (row) => day(row.position, zone)),

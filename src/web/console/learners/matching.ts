@@ -23,8 +23,8 @@ type Kind = (typeof kinds)[number];
 
 const words: Record<Kind, { title: string; none: string }> = {
   without: { title: 'Without a reference', none: 'Every learner has a reference.' },
-  name: { title: 'The same name', none: 'No two learners have the same name.' },
-  reference: { title: 'References written differently', none: 'No two references differ in their writing only.' },
+  name: { title: 'Equal names', none: 'No two learners have equal names.' },
+  reference: { title: 'Similar references', none: 'No two references differ only in spelling.' },
 };
 
 async function matching(visit: Visit): Promise<Answer> {
@@ -39,16 +39,16 @@ async function matching(visit: Visit): Promise<Answer> {
   return {
     title: 'Matching',
     main: [
-      html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>`,
+      html`<p>Learners whom platforms can’t match: learners without a reference, and possible duplicates. After a correction, platforms get the results again at their next request.</p>`,
       notice(query, {
-        merged: 'The two are one learner now.',
-        distinct: 'It is remembered that they are not the same person.',
-        referenced: 'The learner has the reference.',
+        merged: 'The learners are merged.',
+        distinct: 'The learners are marked as different people.',
+        referenced: 'The reference is saved.',
       }),
-      html`<nav class="pager" aria-label="What to match"><ul>${links}</ul></nav>`,
+      html`<nav class="pager" aria-label="Matching"><ul>${links}</ul></nav>`,
       content,
       pager(visit, next),
-      html`<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
+      html`<h2>Unknown references</h2><p>A platform that asks for an unknown reference gets an empty response. The service does not store unknown references, because they may name a person. Search for the reference at the top of the page. If no learner has it, add it to the right learner. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Requests for unknown references</a></p>`,
     ],
   };
 }
@@ -56,7 +56,7 @@ async function matching(visit: Visit): Promise<Answer> {
 type Part = { content: Content; next?: string | null | undefined };
 
 const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: number | null }): Content =>
-  row.last_assessed_at === null ? 'None' : html`${row.results}, the last on ${day(row.last_assessed_at, visit.zone)}`;
+  row.last_assessed_at === null ? 'None' : html`${row.results}, the latest on ${day(row.last_assessed_at, visit.zone)}`;
 
 async function withoutRef(visit: Visit): Promise<Part> {
   const { app, base, organisationId, zone, query } = visit;
@@ -68,10 +68,10 @@ async function withoutRef(visit: Visit): Promise<Part> {
       Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
       Results: (row) => resultsCell(visit, row),
       Since: (row) => day(row.created_at, zone),
-      'May be': (row) =>
-        row.twins.length === 0 ? 'Nobody else' : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
-      Mend: (row) =>
-        html`<a href="${base}/learners/${row.learner_id}/reference">Give a reference<span class="unseen"> to ${row.full_name}</span></a>`,
+      'Possible duplicates': (row) =>
+        row.twins.length === 0 ? 'None' : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
+      Correction: (row) =>
+        html`<a href="${base}/learners/${row.learner_id}/reference">Add reference<span class="unseen"> to ${row.full_name}</span></a>`,
     }),
     next: last?.learner_id,
   };
@@ -81,11 +81,11 @@ const refOf = ({ ref }: { ref: string | null }): Content => code(ref, 'no refere
 
 function twinLine({ base }: Visit, row: WithoutRef, twin: Twin): Markup {
   const apart = apartButton(base, 'without', [row.learner_id, twin.learner_id]);
-  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'the same name' : 'a name that sounds alike'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apart}</li>`;
+  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'equal name' : 'similar name'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apart}</li>`;
 }
 
 const apartButton = (base: string, kind: Kind, [one, other]: readonly [string, string]): Markup =>
-  buttonForm(`${base}/matching/distinct`, 'Not the same person', [
+  buttonForm(`${base}/matching/distinct`, 'Mark as different people', [
     hiddenField('one', one),
     hiddenField('other', other),
     hiddenField('kind', kind),
@@ -101,7 +101,7 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
   const none =
     last === null
       ? words[kind].none
-      : 'All who were looked through for this page are told apart. The next page looks further.';
+      : 'All learners that were checked for this page are marked as different people. Open the next page for more.';
   return {
     content: groups.length === 0 ? empty(none) : groups.map((members) => groupTable(visit, kind, members)),
     next: last === null ? null : String(last),
@@ -112,16 +112,15 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
 function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
   const { base, zone } = visit;
   const first = members[0]!;
-  const caption =
-    kind === 'name' ? html`${name(first.full_name)}: the same name` : `${first.ref}: the same but for its writing`;
+  const caption = kind === 'name' ? html`${name(first.full_name)}: equal names` : `${first.ref}: similar references`;
   return table<AlikeRow>({ caption }, members, {
     Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
     Reference: refOf,
     Results: (row) => resultsCell(visit, row),
     Since: (row) => day(row.created_at, zone),
-    Mend: (row) =>
+    Correction: (row) =>
       row === first
-        ? 'Beside the others'
+        ? 'First of these'
         : html`<a href="${base}/learners/${row.learner_id}/merge/${first.learner_id}">Compare with the first</a>${apartButton(base, kind, [row.learner_id, first.learner_id])}`,
   });
 }

@@ -17,7 +17,7 @@ const kinds: Record<CreditEntry['kind'], string> = {
   opening: 'Opening balance',
   grant: 'Granted',
   use: 'Used for an invitation',
-  return: 'Returned with an invitation that nobody began',
+  return: 'Returned with an invitation that was not begun',
   correction: 'Correction',
 };
 
@@ -34,16 +34,16 @@ async function credits(visit: Visit): Promise<Answer> {
   return listPage<CreditEntry>(visit, {
     title: 'Credits',
     intro: [
-      html`<p>Each invitation costs one credit. Whoever runs the service grants them.</p>`,
+      html`<p>Each invitation costs 1 credit. The operator of the service grants credits.</p>`,
       facts({ Balance: hasCountedCredits(plan) ? number(balance) : `Not counted: the plan is “${plan}”` }),
     ],
-    caption: 'Every change, the newest first: the amounts add up to the balance',
-    none: 'No credits have come or gone.',
+    caption: 'Every change, newest first. The amounts add up to the balance.',
+    none: 'No credit has been granted or used yet. Ask the operator for credits.',
     rows,
     columns: {
       'No.': (one) => String(one.entry_no),
       Time: (one) => instant(one.at, zone),
-      What: (one) => kinds[one.kind],
+      Change: (one) => kinds[one.kind],
       Amount: numeric((one) => signed(one.amount)),
       Balance: numeric((one) => one.balance),
       By: (one) => by(one.actor),

@@ -59,7 +59,7 @@ async function log(visit: Visit): Promise<Answer> {
   const keyNames = Object.fromEntries(keys.map((key) => [key.key_id, key.label ?? key.key_id]));
   return listPage<LoggedCall>(visit, {
     title: 'Request log',
-    says: 'Every call of your platforms in the last 90 days: by which key, for what, and how it was answered.',
+    says: 'Every API request of your platforms in the last 90 days, with its key and response.',
     filters: (q) => [
       q.select('key', 'Key', any(keyNames)),
       q.select('route', 'Route', any(routeChoices)),
@@ -67,16 +67,16 @@ async function log(visit: Visit): Promise<Answer> {
       q.text('code', 'Error code', { width: 20 }),
       q.text('day', 'Day', { type: 'date' }),
     ],
-    note: html`<p><a href="${path}/errors">Errors by code, and how to mend them</a></p>`,
-    caption: 'The newest first',
-    none: `There are no such calls in the last ${days} days.`,
+    note: html`<p><a href="${path}/errors">Errors and traffic</a></p>`,
+    caption: 'Requests, newest first',
+    none: `No request in the last ${days} days matches. Change the filter.`,
     rows: calls,
     columns: {
       Time: (one) => html`<a href="${path}/${one.audit_id}">${instant(one.at, zone)}</a>`,
       By: (one) => by(one.actor),
-      Call: (one) => code(one.action),
+      Request: (one) => code(one.action),
       Status: numeric((one) => (one.status === null ? '' : String(one.status))),
-      Answer: answerOf,
+      Response: answerOf,
     },
     next: next && `${next.at.getTime()}.${next.id}`,
   });
@@ -98,16 +98,16 @@ async function call(visit: Visit): Promise<Answer> {
   const position = (us: number | undefined): Content => instant(us ?? null, zone);
   const by = (await actorNames(visit))(found.actor);
   return {
-    title: `Call ${found.audit_id}`,
+    title: `Request ${found.audit_id}`,
     back: { to: `${base}/log`, label: 'Request log' },
     main: [
       facts({
         Time: instant(found.at, zone),
-        'Request id': code(found.request_id),
+        'Request ID': code(found.request_id),
         By: html`${by !== found.actor && by} ${code(found.actor)}`,
-        Call: code(found.action),
+        Request: code(found.action),
         Status: found.status,
-        'Acted on': code(found.resource),
+        Resource: code(found.resource),
         Parameters: code(detail?.query && decodeURIComponent(detail.query)),
         'Page size': detail?.limit,
         'Cursor at': position(detail?.cursor),
@@ -120,7 +120,8 @@ async function call(visit: Visit): Promise<Answer> {
         Bytes: detail?.bytes === undefined ? null : number(detail.bytes),
         Milliseconds: detail?.ms,
       }),
-      curl !== null && html`<h2>The same call</h2><pre tabindex="0" role="region" aria-label="Command">${curl}</pre>`,
+      curl !== null &&
+        html`<h2>Repeat the request</h2><pre tabindex="0" role="region" aria-label="Command">${curl}</pre>`,
     ],
   };
 }
@@ -138,26 +139,26 @@ async function errors(visit: Visit): Promise<Answer> {
   const path = `${base}/log`;
   return {
     title: 'Errors and traffic',
-    says: `Which calls were refused in the last ${errorDays} days, why, and what to do about it.`,
+    says: `Requests that were refused in the last ${errorDays} days, with the reason and the fix.`,
     back: { to: path, label: 'Request log' },
     main: [
       table(
         {
-          caption: 'Refused calls, the most frequent first',
-          none: `No call was refused in the last ${errorDays} days.`,
+          caption: 'Refused requests, most frequent first',
+          none: `No request was refused in the last ${errorDays} days.`,
         },
         groups,
         {
           Code: (one) =>
             html`<a href="${withQuery(path, query, { code: one.code, route: one.action, after: null })}">${one.code === '' ? 'none' : one.code}</a>`,
-          Call: (one) => code(one.action),
-          Calls: numeric((one) => one.calls),
+          Request: (one) => code(one.action),
+          Requests: numeric((one) => one.calls),
           Keys: numeric((one) => one.keys),
           Last: (one) => moment(one.last_at, zone),
           'What to do': (one) => html`${one.fix} ${one.code === '' ? null : codeLink(one.code)}`,
         },
       ),
-      table({ caption: 'Calls by the hour, the last day', none: null }, hours, {
+      table({ caption: 'Requests by hour, the last 24 hours', none: null }, hours, {
         Hour: (one) => moment(one.hour, zone),
         Sent: numeric((one) => meter(one.answered, max)),
         'Unchanged (304)': numeric((one) => meter(one.unchanged, max)),

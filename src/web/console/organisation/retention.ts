@@ -40,11 +40,11 @@ export const retentionRoutes: ConsoleRoute[] = [
 const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
 
-const automaticWords = { off: 'Only when somebody asks for it here', on: 'Every day by itself' };
+const automaticWords = { off: 'Only when you start it here', on: 'Automatically, every day' };
 
 const automaticChoices = [
   { value: 'off', label: automaticWords.off },
-  { value: 'on', label: automaticWords.on, hint: 'Count what is due first, so that nothing surprises you.' },
+  { value: 'on', label: automaticWords.on, hint: 'Count due data first, to see what the first run deletes.' },
 ];
 
 const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
@@ -74,27 +74,27 @@ async function retentionPage(visit: Visit, shown: Written, form: FormVersion): P
   const f = fieldsOf(visit, faults);
   return {
     title: 'Retention',
-    back: { to: `${base}/data-protection`, label: 'Data protection' },
+    back: { to: `${base}/data-protection`, label: 'Data subject requests' },
     faults,
     status: overtaken && 409,
     main: [
-      notice(query, { saved: 'The times are saved. Nothing was deleted.' }),
+      notice(query, { saved: 'The retention periods are saved. Nothing was deleted.' }),
       overtaken,
-      html`<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>`,
+      html`<p>How long each kind of data is kept. The months below are proposals that suit many training providers. You decide the periods, and write them into your privacy notice. Data under a <a href="${base}/data-protection/holds">legal hold</a> is kept.</p>`,
       facts({
-        Decided:
+        Saved:
           policy.changed_at === null
             ? 'Not yet: the months below are proposals'
             : html`${moment(policy.changed_at, zone)} by ${by(policy.changed_by!)}`,
-        'Deleted by itself':
+        'Automatic deletion':
           policy.next_at === null
-            ? 'No: only when somebody asks'
+            ? 'Off: data is deleted only when you start it here'
             : html`Every day, next after ${moment(policy.next_at, zone)}`,
       }),
-      html`<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>`,
-      isManager && buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid())),
-      table<Run>({ caption: 'The latest runs', none: 'Nothing has been counted or deleted yet.' }, runs, {
-        Ordered: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+      html`<h2>Due data</h2><p>Count due data first. You see the numbers before anything is deleted.</p>`,
+      isManager && buttonForm(`${base}${path}/preview`, 'Count due data', hiddenField('once', app.random.uuid())),
+      table<Run>({ caption: 'Latest runs', none: 'No run yet. Count due data first.' }, runs, {
+        Started: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
         What: (one) => (one.dry_run ? 'Counted' : 'Deleted'),
         By: (one) => actorOf(by, one.created_by),
         State: stateOf,
@@ -111,7 +111,7 @@ async function retentionPage(visit: Visit, shown: Written, form: FormVersion): P
                 inputmode: 'numeric',
               }),
             ),
-            f.choose('automatic', 'Delete what is due', automaticChoices, { value: shown.automatic ? 'on' : 'off' }),
+            f.choose('automatic', 'Delete due data', automaticChoices, { value: shown.automatic ? 'on' : 'off' }),
           ])
         : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const)),
     ],
@@ -119,7 +119,7 @@ async function retentionPage(visit: Visit, shown: Written, form: FormVersion): P
 }
 
 const actorOf = (by: (actor: string) => string, actor: string): string =>
-  actor === automatic ? 'By itself' : by(actor);
+  actor === automatic ? 'Automatic' : by(actor);
 
 function stateOf(one: Run): string {
   if (one.stopped_by !== null) return 'Stopped';
@@ -149,7 +149,7 @@ async function save(visit: Visit): Promise<Answer> {
     ...kindNames.map(
       (kind) => [kinds[kind].label, inWords(instead.months[kind]), inWords(entered.months[kind])] as const,
     ),
-    ['Delete what is due', automaticWords[instead.automatic ? 'on' : 'off'], automaticWords[automatic ? 'on' : 'off']],
+    ['Delete due data', automaticWords[instead.automatic ? 'on' : 'off'], automaticWords[automatic ? 'on' : 'off']],
   ]);
   return retentionPage(visit, typed, { version: versionOf(instead), overtaken });
 }
@@ -181,7 +181,7 @@ const linesOf = ({ tally }: Run): Line[] =>
   kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
 
 function numbers(one: Run): Content {
-  return table<Line>(one.dry_run ? 'What is due' : 'What was deleted', linesOf(one), {
+  return table<Line>(one.dry_run ? 'Due data' : 'Deleted data', linesOf(one), {
     Kind: ({ kind }) => kinds[kind].label,
     Kept: ({ kind }) => keeps(one.months[kind]),
     Learners: numeric(({ tally }) => tally.learners),
@@ -204,34 +204,34 @@ async function run(visit: Visit): Promise<Answer> {
   const isManager = managers.includes(role);
   const canDelete = one.dry_run && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
   const again =
-    'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.';
+    'Nothing was deleted. The months have changed, or this count is older than 24 hours or incomplete. Count due data again.';
   return {
-    title: one.dry_run ? 'What retention would delete' : 'What retention deleted',
+    title: one.dry_run ? 'Due data' : 'Deleted data',
     back: { to: base + path, label: 'Retention' },
     main: [
       notice(query, { again }),
       facts({
-        Ordered: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
+        Started: html`${moment(one.created_at, zone)} by ${actorOf(by, one.created_by)}`,
         State:
           one.finished_at === null
-            ? 'Under way'
+            ? 'Running'
             : one.stopped_by === null
               ? html`Done ${moment(one.finished_at, zone)}`
-              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}; what was deleted until then is gone`,
+              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(by, one.stopped_by)}. Data that was deleted before can’t be restored.`,
       }),
       one.finished_at === null && [
-        progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
-        isManager && buttonForm(`${here}/stop`, 'Stop here'),
+        progress('Learners checked, in per cent', Math.floor(100 * shareDone(one)), 100, here),
+        isManager && buttonForm(`${here}/stop`, 'Stop run'),
       ],
       numbers(one),
       canDelete &&
         isManager &&
-        html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`,
+        html`<div class="actions"><a class="button" href="${here}/carry-out">Delete due data</a></div>`,
       linesOf(one)
         .filter(({ tally }) => tally.first.length > 0)
         .map(
           ({ kind, tally }) =>
-            html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.dry_run && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}">${code(id)}</a></li>`)}</ul>`,
+            html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${number(tally.learners)}, by ID:` : 'By ID:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.dry_run && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}">${code(id)}</a></li>`)}</ul>`,
         ),
     ],
   };
@@ -241,13 +241,13 @@ async function showCarryOut(visit: Visit): Promise<Answer> {
   const one = await dryRunOf(visit);
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return confirmPage(visit, {
-    title: 'Delete what is due?',
-    back: { to: `${visit.base}${path}/runs/${one.run_id}`, label: 'What is due' },
+    title: 'Delete due data?',
+    back: { to: `${visit.base}${path}/runs/${one.run_id}`, label: 'Due data' },
     says: [
-      'It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.',
+      'The service deletes the data below in the background. This can’t be undone. Connected platforms get tombstones of erased learners and withdrawn results. Data that has become due since the count is deleted too. Learners under a new legal hold or with new activity are kept.',
     ],
     intro: numbers(one),
-    button: 'Delete it for good',
+    button: 'Delete due data',
   });
 }
 

@@ -47,13 +47,13 @@ async function showAsk(visit: Visit): Promise<Answer> {
   if (state.is_one || state.public_id !== null || state.asked_at !== null) return { to: base };
   const atOnce = app.settings.sandboxes === 'at_once';
   return confirmPage(visit, {
-    title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
+    title: atOnce ? 'Create sandbox?' : 'Request sandbox?',
     back: { to: base },
     says: [
-      'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
-      atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
+      'A sandbox is a separate organisation with test keys and 50 invented learners. Owners, admins and integration developers of this organisation use it in their role.',
+      atOnce ? 'It takes a few seconds.' : 'The operator creates it. The dashboard then shows it.',
     ],
-    button: atOnce ? 'Get it' : 'Ask for it',
+    button: atOnce ? 'Create sandbox' : 'Request sandbox',
     danger: false,
   });
 }
@@ -78,13 +78,13 @@ async function showReset(visit: Visit): Promise<Answer> {
   const { app, base, organisationId } = visit;
   if ((await findSandbox(app.db, organisationId)).public_id === null) return { to: base };
   return confirmPage(visit, {
-    title: 'Begin the sandbox anew?',
+    title: 'Reset sandbox?',
     back: { to: base },
     says: [
-      'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
-      'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
+      'All learners, results, keys, webhook endpoints and logs of the sandbox are deleted. This can’t be undone. 50 new learners are created.',
+      'The keys of the sandbox stop working. Create a new key afterwards. This organisation does not change.',
     ],
-    button: 'Begin anew',
+    button: 'Reset sandbox',
   });
 }
 
@@ -107,10 +107,10 @@ function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: n
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });
   return {
     ...messagePage(
-      'The sandbox is there, without all its learners',
-      'Something went wrong while they were being made. Begin the sandbox anew in a minute.',
+      'The sandbox is incomplete',
+      'Some of its learners could not be created. Reset the sandbox in a minute.',
     ),
-    back: { to: `${base}/sandbox/reset`, label: 'Begin the sandbox anew' },
+    back: { to: `${base}/sandbox/reset`, label: 'Reset sandbox' },
     status: 503,
   };
 }
@@ -129,14 +129,16 @@ async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learners = await testLearners(app.db, organisationId);
   const choices = learners.map((one) => ({ value: one.learner_id, label: one.ref }));
-  const head = { title: 'Make a result happen', back: { to: base, label: 'Start' }, faults };
-  if (learners.length === 0) return { ...head, main: empty('There is no test learner with a reference yet.') };
+  const head = { title: 'Create test result', back: { to: base, label: 'Dashboard' }, faults };
+  if (learners.length === 0) return { ...head, main: empty('No test learner has a reference. Reset the sandbox.') };
   return formPage(visit, {
     ...head,
-    intro: html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>`,
-    button: 'Make it happen',
+    intro: html`<p>The result appears as if the learner had just finished. The feed returns it, and webhook endpoints receive an event.</p>`,
+    button: 'Create test result',
     fields: (f) => [
-      f.select('learner', 'Test learner', choices, { hint: `The ${limits.consoleRows} newest, by reference.` }),
+      f.select('learner', 'Test learner', choices, {
+        hint: `The ${limits.consoleRows} newest, by reference.`,
+      }),
       f.choose('subject', 'Subject', subjectChoices, { initial: 'maths' }),
     ],
   });

@@ -33,16 +33,16 @@ const labels: Record<keyof WrittenSettings, string> = {
   name: 'Name of the organisation',
   timeZone: 'Time zone',
   contact: 'Contact for learners (optional)',
-  noticesEmail: 'E-mail address for notices (optional)',
+  noticesEmail: 'Email address for notices (optional)',
   subjects: 'Subjects of an invitation',
-  groupAutocreate: 'Groups that do not exist when a platform invites a learner',
+  groupAutocreate: 'Unknown groups when a platform invites a learner',
   retakeGap: 'Days between two assessments in a subject (optional)',
-  fundingRules: 'Rules of your funding (optional)',
+  fundingRules: 'URL of your funding rules (optional)',
 };
 
 const autocreateChoices = [
-  { value: 'on', label: 'Are made' },
-  { value: 'off', label: 'Are refused', hint: 'The platform is answered 422 group_autocreate_disabled.' },
+  { value: 'on', label: 'Create them' },
+  { value: 'off', label: 'Refuse them', hint: 'The API returns 422 group_autocreate_disabled.' },
 ];
 
 async function show(visit: Visit): Promise<Answer> {
@@ -63,52 +63,52 @@ function settingsPage(
   const fields = (f: Fields): Content => [
     versionField(version),
     f.text('name', labels.name, {
-      hint: 'Learners see it on their pages, and evidence shows it from then on.',
+      hint: 'Learners see it on their pages. New evidence packs show it.',
       value: shown.name,
     }),
     f.select('timeZone', labels.timeZone, zones, {
-      hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
+      hint: 'The console shows times in this zone. The API uses UTC.',
       value: shown.timeZone,
     }),
     f.text('contact', labels.contact, {
-      hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
+      hint: 'Such as a telephone number and its hours. Learner pages show it.',
       value: shown.contact,
     }),
     // Notices need a mail server, so without one the field is left out.
     app.settings.mailServer !== null &&
       f.text('noticesEmail', labels.noticesEmail, {
-        hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
+        hint: html`A shared mailbox that also gets notices about keys and webhook endpoints. <a href="${base}/mails">Emails</a>`,
         type: 'email',
         value: shown.noticesEmail,
       }),
     f.tick('subjects', labels.subjects, shortSubjectNames, {
-      hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
+      hint: 'The default of new invitations. Open invitations do not change.',
       values: shown.subjects,
     }),
     f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
     f.text('retakeGap', labels.retakeGap, {
-      hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
+      hint: 'An earlier invitation in the console needs a reason. Such as 90.',
       inputmode: 'numeric',
       value: shown.retakeGap,
       width: 10,
     }),
     f.text('fundingRules', labels.fundingRules, {
-      hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
+      hint: 'Funding lists link to this page, such as your funder’s rules.',
       type: 'url',
       value: shown.fundingRules,
     }),
   ];
   const page = formPage(visit, {
     title: 'Settings',
-    says: 'What holds for the whole organisation: name, clocks, invitations and groups.',
+    says: 'Name, time zone, invitations and groups of the organisation.',
     faults,
     intro: [notice(query, { saved: 'The settings are saved.' }), overtaken],
     button: 'Save',
     fields,
     also: [
-      html`<h2>Set by whoever runs the service</h2>`,
-      facts({ Plan: row.plan, UKPRN: row.ukprn ?? 'Not recorded', 'Organisation id': code(row.public_id) }),
-      html`<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>`,
+      html`<h2>Set by the operator</h2>`,
+      facts({ Plan: row.plan, UKPRN: row.ukprn ?? 'Not recorded', 'Organisation ID': code(row.public_id) }),
+      html`<h2>Retention</h2><p>The page <a href="${base}/data-protection/retention">Retention</a> sets how long each kind of data is kept.</p><h2>Roles</h2><p>The page <a href="${base}/people">People</a> sets each person’s role. The role decides which pages a person opens. Tutors see the learners of their <a href="${base}/teams">teams</a>.</p>`,
       facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const)),
     ],
   });
@@ -150,7 +150,7 @@ async function save(visit: Visit): Promise<Answer> {
 }
 
 function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string {
-  if (name === 'groupAutocreate') return settings.groupAutocreate === 'on' ? 'Are made' : 'Are refused';
+  if (name === 'groupAutocreate') return settings.groupAutocreate === 'on' ? 'Create them' : 'Refuse them';
   const value =
     name === 'subjects' ? subjects.filter((one) => settings.subjects.includes(one)).join(', ') : settings[name];
   return value === '' ? 'Nothing' : value;
@@ -160,23 +160,23 @@ export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
 /** What the page calls each cause of an email. The key is the first word of the stored cause. */
 const causeNames: Record<string, string> = {
-  invitation: 'An invitation of a colleague',
-  key_link: 'A set-up link for a vendor',
-  key_made: 'A key was made',
-  key_rolled: 'A key was rolled',
-  key_ending: 'A key ends soon',
-  endpoint_failing: 'A webhook endpoint has begun to fail',
-  endpoint_recovered: 'A webhook endpoint has recovered',
-  endpoint_disabled: 'A webhook endpoint was disabled',
+  invitation: 'Invitation',
+  key_link: 'Set-up link for a vendor',
+  key_made: 'Key created',
+  key_rolled: 'Key rotated',
+  key_ending: 'Key ends soon',
+  endpoint_failing: 'Webhook endpoint failing',
+  endpoint_recovered: 'Webhook endpoint recovered',
+  endpoint_disabled: 'Webhook endpoint disabled',
 };
 
 const states: Record<ListedMail['status'], string> = {
-  waiting: 'Waits',
-  sending: 'On its way',
-  sent: 'Taken by the mail server',
+  waiting: 'Waiting',
+  sending: 'Being sent',
+  sent: 'Accepted by the mail server',
   refused: 'Refused by the mail server',
-  expired: 'Given up: the mail server could not be reached in time',
-  unknown: 'Not known: the connection ended before the mail server had said whether it took it',
+  expired: 'Not sent: the mail server could not be reached in time',
+  unknown: 'Unknown: the connection ended before the mail server answered',
 };
 
 async function mails(visit: Visit): Promise<Answer> {
@@ -185,22 +185,22 @@ async function mails(visit: Visit): Promise<Answer> {
   const after = mailId === undefined ? null : { createdAt: new Date(Number(ms)), mailId };
   const { rows, last } = await readPage((limit) => listMails(app.db, organisationId, { after, limit }));
   return listPage<ListedMail>(visit, {
-    title: 'Mails',
+    title: 'Emails',
     back: { to: `${base}/settings`, label: 'Settings' },
     intro: [
-      html`<p>What was mailed for this organisation in the last ${limits.mailKeptMs / 86_400_000} days. To whom a mail went and what it said is forgotten once it has gone.</p>`,
+      html`<p>Emails of this organisation in the last ${limits.mailKeptMs / 86_400_000} days. The service deletes the recipient and the text of each email after it is sent.</p>`,
       app.settings.mailServer === null &&
-        html`<p>No mail server is set: nothing is mailed, and every link is copied by hand.</p>`,
+        html`<p>No mail server is set, so no email is sent. Copy links and send them yourself.</p>`,
     ],
-    caption: 'Mails, the newest first',
-    none: 'Nothing was mailed.',
+    caption: 'Emails, newest first',
+    none: 'No email was sent. Invitations and notices appear here.',
     rows,
     columns: {
       Written: (row) => instant(row.created_at, zone),
-      'What of': (row) => causeNames[row.cause.split(' ')[0]!] ?? 'A notice',
+      Subject: (row) => causeNames[row.cause.split(' ')[0]!] ?? 'Notice',
       State: (row) => states[row.status],
-      Tried: numeric((row) => row.attempts),
-      'Next or last': (row) => instant(row.finished_at ?? row.next_attempt_at, zone),
+      Attempts: numeric((row) => row.attempts),
+      'Next or last attempt': (row) => instant(row.finished_at ?? row.next_attempt_at, zone),
     },
     next: last && `${last.created_at.getTime()}.${last.mail_id}`,
   });

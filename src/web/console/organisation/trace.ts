@@ -8,13 +8,13 @@ import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 /** The page says in one sentence how far a result has come, and shows the proof below. */
 
 export const traceRoutes: ConsoleRoute[] = [
-  get('/trace', logReaders, trace, { menu: 'Where is a result?', section: 'integration' }),
+  get('/trace', logReaders, trace, { menu: 'Trace result', section: 'integration' }),
 ];
 
 /** A link to the page that traces the result; null for roles that cannot open that page. */
 export function traceLink({ base, organisation }: Pick<Visit, 'base' | 'organisation'>, assessmentId: string): Content {
   return logReaders.includes(organisation.role)
-    ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Where is it?<span class="unseen"> ${assessmentId}</span></a>`
+    ? html`<a href="${base}/trace?assessment_id=${assessmentId}">Trace result<span class="unseen"> ${assessmentId}</span></a>`
     : null;
 }
 
@@ -22,15 +22,15 @@ async function trace(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
   const id = (query.get('assessment_id') ?? '').trim();
   const found = id === '' ? null : await traceResult(app, organisationId, id);
-  const field = filtersOf(visit).text('assessment_id', 'Id of the result', {
+  const field = filtersOf(visit).text('assessment_id', 'Result ID', {
     value: id,
-    hint: 'assessment_id, as platforms show it and exports have it.',
+    hint: 'The assessment_id, as platforms and exports show it.',
   });
   return {
-    title: 'Where is this result?',
-    says: 'How far a result has come, to which platform, and why not further.',
+    title: 'Trace result',
+    says: 'Which platforms have received a result, and why others have not.',
     main: [
-      filters(`${base}/trace`, field, 'Find it'),
+      filters(`${base}/trace`, field, 'Trace result'),
       found && [html`<h2>${withLocalTimes(found.sentence, zone)}</h2>`, proof(visit, id.toLowerCase(), found)],
     ],
   };
@@ -51,20 +51,20 @@ function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoint
         ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,
       ),
     ]),
-    table({ caption: 'Keys', none: 'There is no key that could have fetched it.' }, keys, {
+    table({ caption: 'Keys', none: 'No key could have read it. Create a key for the platform.' }, keys, {
       Key: keyName,
-      'What became of it': (one) => withLocalTimes(one.sentence, zone),
-      Proof: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
+      State: (one) => withLocalTimes(one.sentence, zone),
+      Request: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Request ${row}</a>`),
     }),
     table(
       {
-        caption: 'Webhook endpoints; removed ones are not shown',
-        none: 'There is no webhook endpoint now. Endpoints that were removed are not shown.',
+        caption: 'Webhook endpoints, without removed ones',
+        none: 'There is no webhook endpoint. Removed endpoints are not shown.',
       },
       endpoints,
       {
         Endpoint: ({ endpoint }) => endpoint.host,
-        'What became of it': (one) => withLocalTimes(one.sentence, zone),
+        State: (one) => withLocalTimes(one.sentence, zone),
         Delivery: ({ endpoint }) => code(endpoint.delivery?.delivery_id, 'None'),
       },
     ),

@@ -40,7 +40,7 @@ export const peopleRoutes: ConsoleRoute[] = [
   post('/invitations/{invitation_id}/withdraw', managers, withdraw, { live: true, proof: true }),
 ];
 
-const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
+const lastOwner = 'An organisation needs at least one owner. Make another person an owner first.';
 
 async function people(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, userId, query } = visit;
@@ -48,32 +48,32 @@ async function people(visit: Visit): Promise<Answer> {
   const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
   return {
     title: 'People',
-    says: 'Who of the organisation may sign in, and in which role.',
+    says: 'People who sign in to this organisation, each with a role.',
     main: [
       notice(query, {
-        role: 'The role is changed. They sign in again to use it.',
-        removed: 'The person is removed. Their sessions have ended, and open links that they made.',
-        withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
+        role: 'The role is changed. The person signs in again to use it.',
+        removed: 'The person is removed. Their sessions and their open links have ended.',
+        withdrawn: 'The invitation is withdrawn. Its link no longer works.',
       }),
-      html`<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>`,
-      table<Member>('Who belongs to the organisation', members, {
+      html`<div class="actions"><a class="button" href="${base}/people/invite">Invite person</a></div>`,
+      table<Member>('People', members, {
         Name: (one) =>
           html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
-        'E-mail address': (one) => one.email,
+        'Email address': (one) => one.email,
         Role: (one) => roleNames[one.role],
         'Second factor': (one) =>
           one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off',
         'Last used': (one) => moment(one.last_used_at, zone) ?? 'Never',
       }),
       invitations.length > 0 && html`<h2>Open invitations</h2>`,
-      table<UserInvitation>({ caption: 'Links that have not been used yet', none: null }, invitations, {
-        'E-mail address': (one) => one.email,
+      table<UserInvitation>({ caption: 'Invitations that are not used yet', none: null }, invitations, {
+        'Email address': (one) => one.email,
         Role: (one) => roleNames[one.role],
         'Works until': (one) => moment(one.expires_at, zone),
         Withdraw: (one) =>
           mayGive(role, one.role)
-            ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
-            : 'Only an owner can',
+            ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw invitation')
+            : 'Owners only',
       }),
     ],
   };
@@ -86,13 +86,13 @@ const roleChoices = (giver: Role) =>
 
 function invitePage(visit: Visit, faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: 'Invite somebody',
-    says: 'They get a link that works once, for seven days, and choose their own password.',
+    title: 'Invite person',
+    says: 'The person gets a link that works once, for 7 days, and chooses a password.',
     back: { to: `${visit.base}/people`, label: 'People' },
     faults,
-    button: 'Make the link',
+    button: 'Invite person',
     fields: (f) => [
-      f.text('email', 'E-mail address', { type: 'email' }),
+      f.text('email', 'Email address', { type: 'email' }),
       f.choose('role', 'Role', roleChoices(visit.role)),
     ],
   });
@@ -100,9 +100,9 @@ function invitePage(visit: Visit, faults: Faults = {}): Answer {
 
 function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
   return {
-    title: 'The link is ready',
+    title: 'The invitation is created',
     back: { to: `${base}/people`, label: 'People' },
-    main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${readonlyField('link', 'Link', `${app.settings.baseUrl}/console/invitation/${token}`)}`,
+    main: html`<p>${mailed ? html`The service is sending the link to ${email}. You can also send it yourself, but only to this person.` : html`Send the link only to ${email}.`} The first person who uses the link gets the account. The link works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown only here.</p>${readonlyField('link', 'Link', `${app.settings.baseUrl}/console/invitation/${token}`)}`,
   };
 }
 
@@ -110,7 +110,7 @@ async function invite(visit: Visit): Promise<Answer> {
   const email = visit.form.text('email');
   const role = visit.form.raw('role');
   const faults = faultsIn({
-    email: !isEmailAddress(email) && 'Enter an e-mail address, such as name@example.org.',
+    email: !isEmailAddress(email) && 'Enter an email address, such as name@example.org.',
     role: (!isRole(role) || !mayGive(visit.role, role)) && 'Choose a role.',
   });
   if (isFaulty(faults)) return invitePage(visit, faults);
@@ -120,9 +120,9 @@ async function invite(visit: Visit): Promise<Answer> {
 }
 
 const refusals: Record<Extract<Invited, string>, string> = {
-  member: 'A person with this email address belongs to the organisation already: open their page for a new link.',
-  outranked: 'An owner has invited this address as an owner already. Only an owner can change that.',
-  full: 'There are too many people and open invitations: remove some first.',
+  member: 'A person with this email address belongs to the organisation. Open their page to create a new link.',
+  outranked: 'An owner has invited this email address as an owner. Only an owner can change this.',
+  full: 'There are too many people and open invitations. Remove some first.',
 };
 
 const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> => {
@@ -141,24 +141,24 @@ function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   const f = fieldsOf(visit, faults);
   const here = `${base}/people/${member.user_id}`;
   const roleField = f.choose('role', 'Role', roleChoices(role), {
-    hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
+    hint: 'Sessions end, and invitations that the new role can’t make end.',
     value: member.role,
   });
   return {
-    title: 'A person',
+    title: 'Person',
     heading: name(member.full_name),
     back: { to: `${base}/people`, label: 'People' },
     faults,
     main: [
       facts({
-        'E-mail address': member.email,
+        'Email address': member.email,
         Role: roleNames[member.role],
         'Second factor': member.has_second_factor ? 'On' : 'Off',
-        'Belongs since': day(member.created_at, zone),
-        'Person’s id in the audit log': code(member.user_id),
+        'Member since': day(member.created_at, zone),
+        'ID in the audit log': code(member.user_id),
       }),
       mayGive(role, member.role)
-        ? html`<h2>Change the role</h2>${f.form('Change the role', { to: `${here}/role` }, roleField)}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+        ? html`<h2>Change role</h2>${f.form('Change role', { to: `${here}/role` }, roleField)}<h2>Lost password or second factor</h2><p>The person uses a new link to create a new account in the same role. The old account then loses access to this organisation.</p>${buttonForm(`${here}/link`, 'Create new link')}<h2>Remove person</h2><p><a href="${here}/remove">Remove person</a></p>`
         : html`<p>Only an owner can change another owner.</p>`,
     ],
   };
@@ -200,10 +200,12 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
   const invited = await inviteTo(visit, member.email, member.role, true);
   if (invited === 'full')
     return personPage(visit, member, {
-      role: 'The link could not be made: they have just been removed, and there are too many people to invite anybody.',
+      role: 'The link could not be created. The person was just removed, and there are too many people to invite another.',
     });
   if (typeof invited === 'string')
-    return personPage(visit, member, { role: 'The link could not be made: the person’s role has just changed.' });
+    return personPage(visit, member, {
+      role: 'The link could not be created, because the person’s role has just changed. Try again.',
+    });
   return linkPage(visit, member.email, invited);
 }
 
@@ -211,16 +213,16 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const member = await personOf(visit);
   const isSelf = member.user_id === visit.userId;
   return confirmPage(visit, {
-    title: 'Remove a person?',
+    title: 'Remove person?',
     heading: html`Remove ${name(member.full_name)}?`,
     back: { to: `${visit.base}/people/${member.user_id}` },
     says: [
       isSelf
-        ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
-        : 'Their sessions end at once. What they did stays in the audit log under their id.',
-      'Open invitations to the console and set-up links for keys that they made end, too, and tables of learners that they are inviting stop. Keys that they made go on working: revoke those that only they knew.',
+        ? 'You remove yourself: your session ends now, and you need a new invitation to sign in again.'
+        : 'Their sessions end now. The audit log keeps their actions under their ID.',
+      'Invitations and set-up links that they created end, and tables of learners that they are inviting stop. Keys that they created still work: revoke the keys whose secret only they know. This can’t be undone; you can invite them again.',
     ],
-    button: isSelf ? 'Remove me' : 'Remove this person',
+    button: isSelf ? 'Remove myself' : 'Remove person',
   });
 }
 

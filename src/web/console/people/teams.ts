@@ -52,19 +52,19 @@ async function teams(visit: Visit): Promise<Answer> {
   return listPage(visit, {
     title: 'Teams',
     intro: [
-      html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>`,
+      html`<p>Tutors see only the learners of their teams. Connected platforms see each team as a group.</p>`,
       managers.includes(role) &&
-        html`<div class="actions"><a class="button" href="${path}/create">Make a team</a></div>`,
+        html`<div class="actions"><a class="button" href="${path}/create">Create team</a></div>`,
     ],
     filters: list.stateField,
-    caption: 'By name',
-    none: role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.',
+    caption: 'Teams by name',
+    none: role === 'tutor' ? 'You are in no team yet. Ask an admin.' : 'There is no team yet. Create one.',
     rows: list.rows,
     columns: {
       Name: list.name,
       ...list.columns,
       Staff: numeric((row: BrowsedGroup) => staff.get(row.group_id) ?? 0),
-      'Learners now': list.members,
+      Learners: list.members,
     },
     next: list.next,
   });
@@ -72,15 +72,15 @@ async function teams(visit: Visit): Promise<Answer> {
 
 function createPage(visit: Visit, faults: Faults = {}): Answer {
   return formPage(visit, {
-    title: 'Make a team',
-    says: 'Tutors who work with the team see its learners, and nobody else.',
+    title: 'Create team',
+    says: 'Tutors of the team see its learners.',
     back: { to: `${visit.base}/teams`, label: 'Teams' },
     faults,
-    button: 'Make the team',
+    button: 'Create team',
     fields: (f) => [
       f.text('group_name', 'Name'),
       f.text('ref', 'Reference', {
-        hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
+        hint: 'Unique in your systems, such as T-NORTH. It can’t be changed.',
         width: 20,
       }),
     ],
@@ -95,9 +95,9 @@ async function create(visit: Visit): Promise<Answer> {
   const made = async (): Promise<Answer> => {
     const id = await change((work) => createTeam(work, organisationId, team));
     if (id !== null) return { to: `${base}/teams/${id}?did=created` };
-    return createPage(visit, { ref: 'There is a team with this reference already.' });
+    return createPage(visit, { ref: 'A team with this reference exists. Enter another reference.' });
   };
-  const tooMany = `There are ${limits.teamsPerOrganisation} active teams already, as many as there may be: archive one that is over.`;
+  const tooMany = `There are ${limits.teamsPerOrganisation} active teams, which is the maximum. Archive one first.`;
   return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
 }
 
@@ -111,9 +111,9 @@ async function team(visit: Visit): Promise<Answer> {
     main: [
       notice(query, {
         ...groupNotices,
-        created: 'It is made. Say who works with it, and add its learners.',
-        staff: 'They work with the team from now on.',
-        'no-staff': 'They do not work with the team any more, and see its learners no longer.',
+        created: 'The team is created. Add its staff and learners.',
+        staff: 'The staff are added to the team.',
+        'no-staff': 'The staff are removed from the team. Tutors among them no longer see its learners.',
       }),
       groupFacts(visit, found),
       groupActions(visit, found),
@@ -134,7 +134,7 @@ async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
   const { staff } = await peopleOf(visit, found);
   const here = `${base}/teams/${found.group_id}/staff`;
   const isManager = managers.includes(role);
-  const shown = table<Member>({ caption: 'By name', none: 'Nobody works with it yet.' }, staff, {
+  const shown = table<Member>({ caption: 'Staff by name', none: 'The team has no staff yet. Add staff.' }, staff, {
     Name: (one) => name(one.full_name),
     Role: (one) => roleNames[one.role],
     ...(isManager && { Choose: (one: Member) => tickBox('staff', one.user_id, one.full_name) }),
@@ -142,7 +142,7 @@ async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
   return [
     html`<h2>Staff</h2>`,
     isManager && staff.length > 0
-      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second">Remove the chosen from the team</button></div></form>`
+      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second">Remove selected staff</button></div></form>`
       : shown,
     isManager && html`<p><a href="${here}">Add staff</a></p>`,
   ];
@@ -157,16 +157,14 @@ async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {})
     back: { to: `${base}/teams/${found.group_id}`, label: found.name },
     faults,
   };
-  const invite = html`<a href="${base}/people/invite">Invite somebody</a>`;
-  if (others.length === 0) return { ...head, main: empty('Everybody works with it already.', invite) };
+  const invite = html`<a href="${base}/people/invite">Invite person</a>`;
+  if (others.length === 0) return { ...head, main: empty('Everyone in the organisation is in this team.', invite) };
   const choices = others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] }));
   return formPage(visit, {
     ...head,
-    button: 'Add them',
+    button: 'Add staff',
     fields: (f) =>
-      f.tick('staff', 'Who works with the team', choices, {
-        hint: 'Tutors see its learners from then on. Other roles see as much as before.',
-      }),
+      f.tick('staff', 'Staff', choices, { hint: 'Tutors then see the team’s learners. Other roles see no more.' }),
   });
 }
 
@@ -175,7 +173,7 @@ async function addStaff(visit: Visit): Promise<Answer> {
   const found = await teamOf(visit);
   const { group_id: id } = found;
   const staff = chosenIds(visit, 'staff');
-  if (staff.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
+  if (staff.length === 0) return staffPage(visit, found, { staff: 'Choose at least one person.' });
   await change((work) => addTeamStaff(work, organisationId, id, staff).then((added) => added.length > 0 && id));
   return { to: `${base}/teams/${id}?did=staff` };
 }
@@ -188,7 +186,7 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   const chosen = staff.filter((one) => ids.includes(one.user_id));
   if (chosen.length === 0)
     return {
-      ...messagePage('Nobody was chosen', 'Tick those who are to leave the team.'),
+      ...messagePage('No staff are selected', 'Go back and tick the staff to remove from the team.'),
       back: { to: path, label: found.name },
       status: 422,
     };
@@ -197,18 +195,19 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
     tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`;
   const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
   return confirmPage(visit, {
-    title: 'Remove staff from a team?',
+    title: 'Remove staff?',
     heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
     back: { to: path },
     says: [
       ...(tutors === 0
         ? []
-        : [`${whoSees} its ${learnersInWords(found.members)} from the next page on, unless by another team.`]),
-      ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
+        : [`${whoSees} its ${learnersInWords(found.members)}, unless they see them through another team.`]),
+      ...(tutors === chosen.length ? [] : ['Other roles still see all learners.']),
+      'You can add the staff again.',
     ],
     fields: () => chosen.map((one) => hiddenField('staff', one.user_id)),
     to: `${path}/staff/remove`,
-    button: 'Remove from the team',
+    button: 'Remove staff',
   });
 }
 

@@ -79,15 +79,15 @@ async function typePage(visit: Visit): Promise<Answer> {
   const subject = subjects.find((one) => one === query.get('subject')) ?? subjects[0];
   const { rows, last } = await readPage(async () => found, max);
   return listPage(visit, {
-    title: 'Spread of placements',
+    title: 'Distribution of placements',
     back: { to: `${base}/results`, label: 'Results' },
-    intro: html`<p>How the results of each group spread over the levels. Every completed result of those who are members now counts, earlier ones of the same learner, too.</p>`,
+    intro: html`<p>How many results of each group are at each level. All completed results of current members count, also earlier results of one learner.</p>`,
     filters: (q) => [
       q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
       q.select('subject', 'Subject', subjectNames, { value: subject }),
     ],
     caption: `${subjectName(subject)}: results at each level`,
-    none: 'There are no groups yet.',
+    none: 'There is no group yet. Create a group and add its learners.',
     sticky: true,
     rows,
     columns: {
@@ -140,17 +140,17 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const found = await distributionOf(app.db, id, { type: null, groupId, visibility }, null, 1);
   const query = (parameters: Record<string, string>) => new URLSearchParams(parameters).toString();
   const head = {
-    title: 'Spread of a group',
+    title: 'Distribution of a group',
     heading: name(group.name),
-    back: { to: `${base}/results/spread?${query({ type: group.type })}`, label: 'Spread of placements' },
+    back: { to: `${base}/results/spread?${query({ type: group.type })}`, label: 'Distribution of placements' },
   };
   const one = found[0]!;
   const { bySubject, isMore } = await latestOf(app.db, id, groupId, visibility);
   return {
     ...head,
     main: [
-      html`<p>How the results of this group’s members spread over levels and domains.</p>`,
-      table('Results at each level, earlier ones of the same learner included', [...subjects.entries()], {
+      html`<p>How many results of this group’s members are at each level, with their domains.</p>`,
+      table('Results at each level, including earlier results of one learner', [...subjects.entries()], {
         Subject: ([, subject]) =>
           html`<a href="${base}/results?${query({ group: groupId, subject })}">${subjectName(subject)}</a>`,
         ...countColumns(([i]: readonly [number, Subject]) => countsOf(one, i)),
@@ -158,7 +158,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
       bySubject.map((rows, i) =>
         domainPart(subjects[i]!, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, i)) > 0),
       ),
-      html`<p><a href="${base}/results/progress?${query({ group: groupId })}">Starting points against latest results</a></p>`,
+      html`<p><a href="${base}/results/progress?${query({ group: groupId })}">Starting points and progress</a></p>`,
     ],
   };
 }
@@ -166,8 +166,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
 function domainPart(subject: Subject, strengths: readonly DomainStrength[], results: number, isMore: boolean): Content {
   if (results === 0)
     return (
-      isMore &&
-      html`<p>${subjectName(subject)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
+      isMore && html`<p>${subjectName(subject)}: the domains are not shown, because the group has too many results.</p>`
     );
   const of = isMore ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
   const status = (key: string) => numeric((one: DomainStrength) => share(one.statuses.get(key) ?? 0, one.results));
@@ -193,7 +192,7 @@ async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
 
 /** Says how many levels a learner has gained, and marks a difference that may be measurement error. */
 function gainWords(row: Progress): Content {
-  if (row.results < 2) return 'One result so far';
+  if (row.results < 2) return 'One result';
   const { gained, withinError } = changeOf(row);
   if (gained === null) return 'Not placed in both';
   const steps = Math.abs(gained) === 1 ? '1 level' : `${Math.abs(gained)} levels`;
@@ -213,15 +212,15 @@ async function progress(visit: Visit): Promise<Answer> {
     html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(content.assessed_at_us, zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
   const noResults =
     found?.next === null
-      ? 'Its learners have no results yet.'
-      : 'These learners have no results yet: the next page has others.';
+      ? 'Learners of this group have no results yet.'
+      : 'These learners have no results yet. Open the next page for more.';
   return listPage<Progress>(visit, {
     title: 'Starting points and progress',
     back: { to: `${base}/results`, label: 'Results' },
-    intro: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>`,
+    intro: html`<p>The first and the latest result of each learner in each subject. If the likely levels of both overlap, the row says that the difference is within measurement error.</p>`,
     filters: (q) => [groups, subjectField(q)],
-    note: found && found.rows.length > 0 && exportLink(path, kept, 'Export all of them'),
-    caption: 'Learners, with their results in each subject',
+    note: found && found.rows.length > 0 && exportLink(path, kept, 'Export progress'),
+    caption: 'Learners with their results in each subject',
     none: found === null ? 'Choose a team or a group.' : noResults,
     sticky: true,
     rows: found?.rows ?? [],
@@ -242,9 +241,9 @@ async function progress(visit: Visit): Promise<Answer> {
 async function showExport(visit: Visit): Promise<Answer> {
   const kept = filterQuery(visit.query, []);
   const page = {
-    title: 'Export starting points and progress',
+    title: 'Export progress',
     back: { to: withQuery(`${visit.base}/results/progress`, kept, {}), label: 'Starting points and progress' },
-    intro: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>`,
+    intro: html`<p>The file contains each learner of the group, with the first and latest result in each subject. It contains names. Store it securely, and delete it after use.</p>`,
   };
   return formatPage(visit, page, kept);
 }

@@ -37,7 +37,7 @@ const formats = [
   {
     value: 'csv',
     label: 'CSV',
-    hint: 'For other programs. Cells that a spreadsheet would run are made harmless by an apostrophe.',
+    hint: 'For other programs. An apostrophe disables formulas in cells.',
   },
 ];
 
@@ -49,9 +49,9 @@ export function formatPage(
 ): Answer {
   return formPage(visit, {
     ...page,
-    button: 'Download',
+    button: 'Download file',
     to: withQuery(visit.path, kept, {}),
-    fields: (f) => f.choose('format', 'Form of the file', formats, { value: 'xlsx' }),
+    fields: (f) => f.choose('format', 'File format', formats, { value: 'xlsx' }),
   });
 }
 
@@ -70,7 +70,7 @@ async function maxRows(visit: Visit, { organisationId, filter }: ResultQuery): P
   return { n: counted.n, exact: others.every((one) => one === null) && !latest };
 }
 
-const sheetHolds = `One sheet holds ${number(limits.sheetRows - 1)} results.`;
+const sheetHolds = `One sheet has room for ${number(limits.sheetRows - 1)} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
   const look = await lookOf(visit);
@@ -82,13 +82,13 @@ async function showExport(visit: Visit): Promise<Answer> {
     title: 'Export results',
     back: { to: withQuery(`${visit.base}/results`, kept, {}), label: 'Results' },
     intro: [
-      html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>`,
+      html`<p>The file contains every result that matches these filters. It contains names. Store it securely, and delete it after use.</p>`,
       facts({ Results: rows, ...(isFiltered ? words : { Filters: 'None: all results' }) }),
     ],
     also: [
       max.n >= limits.sheetRows &&
-        html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`,
-      html`<p class="hint">Who exported what stands in the audit log.</p>`,
+        html`<p class="hint">${sheetHolds} A larger workbook stops early. Choose CSV instead.</p>`,
+      html`<p class="hint">The audit log records each export.</p>`,
     ],
   };
   return formatPage(visit, page, kept);
@@ -115,7 +115,7 @@ export async function downloaded<Row>(
     return {
       status: 503,
       headers: { 'retry-after': '30' },
-      ...messagePage('Other files are being written', 'Go back, and try again in a minute. Nothing was exported.'),
+      ...messagePage('Too many exports are running', 'Go back, and try again in a minute. Nothing was exported.'),
     };
   }
   try {
@@ -142,7 +142,7 @@ export async function downloadedResults(
   if (formatOf(visit) === 'xlsx' && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,
-      ...messagePage('A sheet has no room for so many', `${sheetHolds} Filter by a subject or a group, or take CSV.`),
+      ...messagePage('There are too many results', `${sheetHolds} Filter by a subject or a group, or choose CSV.`),
     };
   const columns = resultColumns(visit.zone, funding);
   const sheetOf = (tx: Tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) });
@@ -178,7 +178,7 @@ export const fundingLists: readonly List[] = [
     title: 'English or maths assessed below Level 2',
     below: 'Level 2',
     facets: [9, 10, 11, 17, 18, 19],
-    says: 'Learners whose latest result in English, or in maths, is below Level 2: a line for each subject.',
+    says: 'Learners whose latest result in English or maths is below Level 2. Each subject has a row.',
   },
 ];
 
@@ -201,16 +201,16 @@ export const resultListRoutes: ConsoleRoute[] = [
 /** The service does not say how a list affects funding. The page links to the funder's rules instead. */
 async function rulesOf({ app, organisationId }: Visit): Promise<Content> {
   const { funding_rules_url: url } = await readOrganisation(app.db, organisationId);
-  return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
+  return html`A result does not decide about funding. Check each learner against ${url === null ? 'your funder’s rules' : html`<a href="${url}" rel="noreferrer">these funding rules</a>`}.`;
 }
 
 async function showLists(visit: Visit): Promise<Answer> {
   const { base } = visit;
   return {
-    title: 'Lists for funding',
+    title: 'Funding lists',
     back: { to: `${base}/results`, label: 'Results' },
     main: [
-      html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${fundingLists.map(
+      html`<p>Learners whose latest result in a subject is below a level, with date, probability and evidence pack.</p><ul class="choices">${fundingLists.map(
         (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
       )}</ul>`,
       html`<p>${await rulesOf(visit)}</p>`,
@@ -265,18 +265,18 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
   const kept = keptOf(visit);
   return listPage<BrowsedResult>(visit, {
     title: list.title,
-    back: { to: `${base}/results/lists`, label: 'Lists for funding' },
+    back: { to: `${base}/results/lists`, label: 'Funding lists' },
     intro: html`<p>${list.says} ${rules}</p>`,
     filters: (q) => [groups, dateFields(q), q.text('start', 'Programme starts on', { type: 'date' })],
     note: [
       late > 0 &&
-        html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`,
-      rows.length > 0 && exportLink(path, kept, 'Export this list'),
+        html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on or after the start of the programme.</strong> A starting point must be assessed before.</p>`,
+      rows.length > 0 && exportLink(path, kept, 'Export list'),
     ],
-    caption: 'The latest assessed first',
+    caption: 'Learners, latest assessment first',
     none: isCutShort
-      ? 'There are none among those looked through so far. The next page looks further.'
-      : 'There are no such results.',
+      ? 'No result that was checked so far matches. Open the next page for more.'
+      : 'No result matches. Change the filter.',
     sticky: true,
     rows,
     columns: {
@@ -286,7 +286,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
       'Likely level': ({ content }) => intervalWords(content.level_probabilities),
       [`Probability below ${list.below}`]: numeric(probability),
       Assessed: (row: BrowsedResult) =>
-        html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the programme’s start</strong>`}`,
+        html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the start of the programme</strong>`}`,
       Flags: ({ content }) => flagWords(content),
       Evidence: (row) =>
         html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
@@ -302,7 +302,7 @@ async function showListExport(visit: Visit, list: List): Promise<Answer> {
   const page = {
     title: `Export: ${list.title}`,
     back: { to: withQuery(visit.base + pathOf(list), kept, {}), label: list.title },
-    intro: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>`,
+    intro: html`<p>The file contains every row that matches the filter, with probability, evidence hash and date. ${startOf(visit) === null ? 'To mark late results, filter by the start of the programme first.' : 'Results on or after the start of the programme are marked.'} It contains names. Store it securely, and delete it after use.</p>`,
   };
   return formatPage(visit, page, kept);
 }

@@ -25,7 +25,7 @@ import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
 export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
-const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
+const sources = { sitting: 'Sitting', imported: 'Imported' } as const;
 
 const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 
@@ -167,8 +167,8 @@ export async function filterInWords(visit: Visit): Promise<Record<string, string
   const { flag, source } = readFilter(query, 'UTC', null);
   const day = (name: 'from' | 'to' | 'changed') => (/^\d{4}-\d\d-\d\d$/.test(value(name)) ? value(name) : undefined);
   return {
-    Team: team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined),
-    Group: group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined),
+    Team: team?.name ?? (isUuid(value('team')) ? 'Unknown' : undefined),
+    Group: group?.name ?? (isUuid(value('group')) ? 'Unknown' : undefined),
     Subject: subjects.find((one) => one === value('subject')),
     Level: levelNames[level],
     'Below Level 1': below === null ? undefined : below ? 'Yes' : 'No',

@@ -30,14 +30,14 @@ export const resultImportRoutes: ConsoleRoute[] = [
 ];
 
 const dateForms = {
-  rfc3339: 'With a zone, such as 2026-01-31T09:00:00Z',
-  uk: 'As in the United Kingdom, such as 31/01/2026 09:30',
+  rfc3339: 'With a time zone, such as 2026-01-31T09:00:00Z',
+  uk: 'United Kingdom, such as 31/01/2026 09:30',
 };
 
 const states: Record<ImportRun['status'], string> = {
-  draft: 'Waits for you',
-  running: 'Under way',
-  waiting: 'Under way',
+  draft: 'Not started',
+  running: 'Running',
+  waiting: 'Running',
   cancelled: 'Cancelled',
   finished: 'Finished',
 };
@@ -48,22 +48,22 @@ async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const page = formPage(visit, {
     title: 'Import results',
     faults,
-    intro: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>`,
-    button: 'Try it',
+    intro: html`<p>Import results that were assessed elsewhere. The service checks the file first and shows new results, changes and faults. Nothing is imported before you confirm.</p>`,
+    button: 'Check file',
     upload: true,
     fields: (f) => [
       f.file('file', 'File', '.csv,.tsv,.ndjson,.jsonl,.txt', {
-        hint: html`CSV as spreadsheets save it, or one JSON object a line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">What its columns are</a>.`,
+        hint: html`CSV, or one JSON object per line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">Columns of the file</a>`,
       }),
-      f.lines('rows', 'Or paste it, with its first line', { rows: 6 }),
-      f.choose('dates', 'Dates in it', dateForms, { initial: 'rfc3339' }),
+      f.lines('rows', 'Or paste the rows, with the header', { rows: 6 }),
+      f.choose('dates', 'Date format', dateForms, { initial: 'rfc3339' }),
       f.tick('events', 'Webhooks', [
-        { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
+        { value: 'yes', label: 'Send events about new results', hint: 'Platforms that poll get the results anyway.' },
       ]),
       hiddenField('once', app.random.uuid()),
     ],
-    also: table<ImportRun>({ caption: 'The latest imports', none: null }, runs, {
-      Begun: (run) => html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, zone)}</a>`,
+    also: table<ImportRun>({ caption: 'Latest imports', none: null }, runs, {
+      Started: (run) => html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, zone)}</a>`,
       State: (run) => states[run.status],
       Imported: numeric((run) => run.imported),
       Changed: numeric((run) => run.updated),
@@ -77,7 +77,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId, userId: by, form: sent, change } = visit;
   const pasted = sent.raw('rows');
   const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
-  if (bytes === null) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
+  if (bytes === null) return showForm(visit, { file: 'There is no file. Choose a file, or paste its rows.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
   // A form that is sent twice creates one import. The same form with another file, after "Back", creates another
@@ -91,13 +91,13 @@ async function tryFile(visit: Visit): Promise<Answer> {
       return {
         status: 503,
         headers: { 'retry-after': '30' },
-        ...messagePage('Other files are being tried', 'Go back, and try again in a minute. Nothing was imported.'),
+        ...messagePage('Too many files are being checked', 'Go back, and try again in a minute. Nothing was imported.'),
       };
     if (!(error instanceof UnreadableFile)) throw error;
-    return showForm(visit, { file: `It could not be read: ${error.message}.` });
+    return showForm(visit, { file: `The file can’t be read: ${error.message}.` });
   }
   if (trial.rows.length === 0 && trial.faulty === 0)
-    return showForm(visit, { file: 'There is no line in it that could be imported.' });
+    return showForm(visit, { file: 'The file has no row to import. Check the file and its header.' });
   await change((work) => keepImport(work, organisationId, { runId, by, dates, events, trial }).then(() => runId));
   return { to: `${base}/results/import/${runId}` };
 }
@@ -109,13 +109,13 @@ function faultTable(run: ImportRun): Content {
   if (faults.length === 0) return null;
   const lines = run.faulty + run.rejected;
   const max = limits.importFaultsShown;
-  const caption = faults.length >= max ? `The first ${number(max)} faults` : 'Every fault';
+  const caption = faults.length >= max ? `The first ${number(max)} faults` : 'All faults';
   return [
-    html`<h2>What is wrong</h2><p>${lines === 1 ? 'One line is' : `${number(lines)} lines are`} left out. Mend them in your file and import it again: lines that are in already are passed over.</p>`,
+    html`<h2>Faults</h2><p>${lines === 1 ? '1 line is' : `${number(lines)} lines are`} skipped. Correct your file and import it again: lines that are imported already are skipped.</p>`,
     table<LineFault>({ caption, sticky: true }, faults, {
       Line: numeric((one) => one.line),
       Column: (one) => one.field.replace(/^learner\./, 'learner_'),
-      'What is expected': (one) => sentenceOf(one).replace(/^.*? must be /, ''),
+      Expected: (one) => sentenceOf(one).replace(/^.*? must be /, ''),
     }),
   ];
 }
@@ -126,7 +126,7 @@ function damagedLines(run: ImportRun) {
   if (lines.length === 0) return null;
   const shown = lines.slice(0, 20).join(', ');
   const more = lines.length > 20 ? ` and ${number(lines.length - 20)} more` : '';
-  return html`<div class="note"><p>${lines.length === 1 ? 'A name looks' : 'Names look'} damaged on ${lines.length === 1 ? 'line' : 'lines'} ${shown}${more}: a letter may be lost, as in “Zo? Marsh” or “ZoÃ« Marsh”. Correct your file and import it again, or import them as they are.</p></div>`;
+  return html`<div class="note"><p>${lines.length === 1 ? 'A name looks' : 'Names look'} damaged on ${lines.length === 1 ? 'line' : 'lines'} ${shown}${more}: a letter may be lost, as in “Zo? Marsh” or “ZoÃ« Marsh”. Correct your file and check it again, or import the names unchanged.</p></div>`;
 }
 
 async function showRun(visit: Visit): Promise<Answer> {
@@ -141,20 +141,20 @@ async function showRun(visit: Visit): Promise<Answer> {
       title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
       back,
       main: [
-        html`<p>Nothing is written yet.</p>`,
+        html`<p>Nothing is imported yet.</p>`,
         facts({
           'New results': number(run.fresh),
           'Results that change': number(run.changed),
-          'Unchanged, passed over': number(run.same),
-          'Lines with faults, left out': number(run.faulty),
-          Webhooks: run.events ? 'Are told of new results' : 'Are not told',
+          'Unchanged results, skipped': number(run.same),
+          'Lines with faults, skipped': number(run.faulty),
+          Webhooks: run.events ? 'Events about new results' : 'No events',
         }),
         total > 0 && [
           damagedLines(run),
-          html`<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>`,
-          fieldsOf(visit).form('Import them', { to: `${here}/start` }),
+          html`<p>An import can’t be undone. You can withdraw each result separately.</p>`,
+          fieldsOf(visit).form('Import results', { to: `${here}/start` }),
         ],
-        buttonForm(`${here}/cancel`, 'Cancel this import'),
+        buttonForm(`${here}/cancel`, 'Cancel import'),
         faultTable(run),
       ],
     };
@@ -166,20 +166,21 @@ async function showRun(visit: Visit): Promise<Answer> {
     title: titles[run.status],
     back,
     main: [
-      notice(query, { cancelled: 'Nothing more of it will be written.' }),
-      isRunning && [progress('Written', reached, total, here), buttonForm(`${here}/cancel`, 'Cancel the rest')],
-      isCancelled && html`<p>What was written until then stays; the other lines are deleted. ${whyCancelled(run)}</p>`,
+      notice(query, { cancelled: 'The import is cancelled. No more results are imported.' }),
+      isRunning && [progress('Lines imported', reached, total, here), buttonForm(`${here}/cancel`, 'Cancel import')],
+      isCancelled && html`<p>Imported results are kept; the other lines are deleted. ${whyCancelled(run)}</p>`,
       facts({
-        Begun: moment(run.created_at, zone),
+        Started: moment(run.created_at, zone),
         Imported: number(run.imported),
         Changed: number(run.updated),
         Unchanged: number(run.unchanged),
         'Lines with faults, left out': number(run.faulty + run.rejected),
-        [isCancelled ? 'Not written' : 'Not written: of people erased since']: unwritten > 0 && number(unwritten),
+        [isCancelled ? 'Not imported' : 'Not imported, because the learner was erased']:
+          unwritten > 0 && number(unwritten),
         Ended: moment(run.finished_at, zone),
       }),
       faultTable(run),
-      html`<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
+      html`<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results</a></p>`,
     ],
   };
 }
@@ -188,7 +189,7 @@ const titles = {
   running: 'Results are being imported',
   waiting: 'Results are being imported',
   finished: 'Results are imported',
-  cancelled: 'The import was cancelled',
+  cancelled: 'The import is cancelled',
 };
 
 async function start(visit: Visit): Promise<Answer> {

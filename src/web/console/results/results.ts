@@ -48,7 +48,7 @@ export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort
   );
 }
 
-export const sourceWords = { sitting: 'Sat here', imported: 'Imported' } as const;
+export const sourceWords = { sitting: 'Sitting', imported: 'Imported' } as const;
 
 export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
   return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
@@ -80,21 +80,19 @@ async function results(visit: Visit): Promise<Answer> {
   const isUsual = sort === 'assessed' && descending;
   const none =
     filter.visibility?.length === 0
-      ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
-      : 'There are no such results.';
+      ? 'You are in no team yet. Ask an admin to add you to a team.'
+      : 'No result matches. Change the filter, or invite learners.';
   return listPage<BrowsedResult>(visit, {
     title: 'Results',
-    intro: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>`,
+    intro: html`<p>All completed results. Filter and export them.</p><ul><li><a href="${base}/results/spread">Distribution of placements</a></li><li><a href="${base}/results/progress">Starting points and progress</a></li><li><a href="${base}/results/lists">Funding lists</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>`,
     filters: () => [fields, !isUsual && hiddenField('sort', query.get('sort') ?? '')],
     note: [
       sortedSinceUs !== null &&
-        html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(sortedSinceUs, zone)} or later. Filter them, by a group or by dates, to sort all.</p>`,
-      rows.length > 0 && exportLink(path, kept, 'Export these'),
+        html`<p class="note">There are too many results to sort. The list shows results assessed on ${day(sortedSinceUs, zone)} or later. Filter by a group or by dates to sort all.</p>`,
+      rows.length > 0 && exportLink(path, kept, 'Export results'),
     ],
     caption: 'Results',
-    none: isCutShort
-      ? 'There are none like this among those looked through so far. The next page looks further.'
-      : none,
+    none: isCutShort ? 'No result that was checked so far matches. Open the next page for more.' : none,
     sorting: { path, query: kept, by: sort, descending },
     sticky: true,
     rows,
@@ -117,7 +115,7 @@ async function results(visit: Visit): Promise<Answer> {
 export const exportLink = (path: string, kept: URLSearchParams, words: string): Content =>
   html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">${words}</a></div>`;
 
-export const thereMayBeMore = html`<p>There may be more: the next page looks further.</p>`;
+export const thereMayBeMore = html`<p>There may be more. Open the next page.</p>`;
 
 /** A result of a learner whom the person may not see is the same 404 as an unknown result. */
 export const resultOf = (visit: Visit): Promise<ResultDetail> =>
@@ -160,7 +158,7 @@ const changeLine = ({ field, before, after }: FieldChange) =>
   html`<li>${fieldNames[field] ?? field}: ${valueWords(before)} → ${valueWords(after)}</li>`;
 
 function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => string, zone: string): Content {
-  if (entries.length === 0) return html`<p>It was never changed.</p>`;
+  if (entries.length === 0) return html`<p>The result has never been changed.</p>`;
   return html`<ol>${entries.map(
     (one) =>
       html`<li>${one.kind === 'withdrawn' ? 'Withdrawn' : 'Amended'} on ${moment(new Date(one.at), zone)} by ${by(one.actor)}: ${one.reason}${one.changes.length === 0 ? null : html`<ul>${one.changes.map(changeLine)}</ul>`}</li>`,
@@ -186,18 +184,18 @@ async function result(visit: Visit): Promise<Answer> {
           Reference: code(found.ref, 'None'),
           Groups: groups.map((one) => one.name).join('; ') || 'None',
         };
-  const ids = { 'Result’s id': code(assessmentId), 'At platforms': traceLink(visit, assessmentId) };
+  const ids = { 'Result ID': code(assessmentId), Platforms: traceLink(visit, assessmentId) };
   const past = [html`<h2>History</h2>`, historyPart(history ?? [], by, zone)];
   const back = { to: `${base}/results`, label: 'Results' };
-  const deleted = html`<p>Its content is deleted for good. Platforms are told at their next poll to remove it.</p>`;
+  const deleted = html`<p>The content is deleted. Platforms get a tombstone at their next poll, and delete their copies.</p>`;
   if (content === null)
-    return { title: 'A result that was withdrawn', back, main: [deleted, facts({ ...learner, ...ids }), past] };
+    return { title: 'Withdrawn result', back, main: [deleted, facts({ ...learner, ...ids }), past] };
   const flags = [
     content.needs_review && reviewWords(content.reviewed_at !== undefined),
     content.is_borderline && (found.source === 'sitting' ? borderlineWords : importedBorderlineWords),
   ];
   return {
-    title: 'A result',
+    title: 'Result',
     heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
     back,
     main: [
@@ -212,12 +210,12 @@ async function result(visit: Visit): Promise<Answer> {
         Framework: content.framework,
         Source: sourceWords[found.source],
         'Last change': moment(found.position, zone),
-        'A person looked at it': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
+        'Human review': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
         ...ids,
       }),
-      html`<p><a href="${base}/review/${assessmentId}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>`,
+      html`<p><a href="${base}/review/${assessmentId}">Review</a></p><h2>Evidence pack</h2><p><a href="${here}/evidence">Download evidence pack (PDF)</a></p>`,
       found.report_sha256 === null
-        ? html`<p class="hint">It is made when it is first asked for.</p>`
+        ? html`<p class="hint">The first download creates the evidence pack.</p>`
         : html`<p class="hint">SHA-256 ${code(found.report_sha256)}</p>`,
       domainPart(content.domains),
       probabilityPart(content.level_probabilities),
@@ -231,11 +229,11 @@ const domainPart = (domains: readonly { name: string; score_pct: number | null; 
     Domain: (one) => one.name,
     Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
     'Of 100': (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)),
-    Judged: (one) => domainStatus(one.status),
+    Status: (one) => domainStatus(one.status),
   });
 
 const probabilityPart = (probabilities: Record<string, number> | null): Content =>
-  table({ caption: 'How likely each level is', none: null }, Object.entries(probabilities ?? {}), {
+  table({ caption: 'Probability of each level', none: null }, Object.entries(probabilities ?? {}), {
     Level: ([level]) => level,
     Probability: numeric(([, share]) => percent(share)),
     'Of 100 %': ([, share]) => bar(share, 1),

@@ -27,8 +27,8 @@ export const reviewChangeRoutes: ConsoleRoute[] = [
   ...formRoutes('/review/{assessment_id}/withdraw', inviters, withdrawPage, withdraw, { proof: true }),
 ];
 
-const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
-const answerFault = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
+const reasonFault = `Enter a reason on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
+const answerFault = `Enter an answer of up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
 
 function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: boolean) {
   const { form: sent, userId: actor } = visit;
@@ -45,21 +45,21 @@ function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: bo
 
 const refusalWords: Record<Refusal, [title: string, says: string]> = {
   gone: [
-    'The result is not there any more',
-    'Somebody has withdrawn it meanwhile, or changed its placement. Nothing was done by you.',
+    'The result was withdrawn or changed',
+    'Another person has withdrawn the result or changed its placement. Your decision was not saved.',
   ],
-  nothing_waits: ['Somebody has decided already', 'The result does not wait any more. Nothing was done by you.'],
+  nothing_waits: ['The result is already decided', 'Your decision was not saved.'],
   changed: [
-    'Something has changed since you opened the page',
-    'Somebody has decided or changed the result meanwhile, or the learner has asked for a review. Nothing was done by you: look at the result as it is now, and decide again.',
+    'The result has changed since you opened the page',
+    'Another person has decided or changed the result, or the learner has asked for a review. Your decision was not saved. Check the result, and decide again.',
   ],
   unanswered: [
-    'The learner has asked meanwhile',
-    'Nothing was done by you: look at what the learner wrote, and tell them what you decide.',
+    'The learner has asked for a review',
+    'Your decision was not saved. Read the learner’s text, and enter an answer.',
   ],
   same_person: [
-    'Somebody else has to decide',
-    'You decided on this result before, and the learner asks for another look. Another owner or admin, or a tutor of the learner, decides on it. Nothing was done by you.',
+    'Another person has to decide',
+    'You decided on this result before, and the learner asks for another review. Ask another owner, an admin, or a tutor of the learner to decide. Your decision was not saved.',
   ],
 };
 
@@ -69,8 +69,8 @@ function refused({ base, params }: Visit, refusal: Refusal): Answer {
   const [title, says] = refusalWords[refusal];
   const back =
     refusal === 'gone'
-      ? { to: `${base}/review`, label: 'Review' }
-      : { to: `${base}/review/${params.assessment_id!.toLowerCase()}`, label: 'The result' };
+      ? { to: `${base}/review`, label: 'Reviews' }
+      : { to: `${base}/review/${params.assessment_id!.toLowerCase()}`, label: 'Result' };
   return { ...messagePage(title, says), back, status: 409 };
 }
 
@@ -100,14 +100,14 @@ const consequencesOf = ({ app, organisationId }: Visit, { of }: ReviewedResult):
   countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
 const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content =>
-  html`<p>1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll to remove it.</p><p>${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.</p>`;
+  html`<p>1 result is withdrawn. Platforms that use the organisation’s ${count(keys, 'key')} get a tombstone at their next poll, and delete their copies.</p><p>${count(editions, 'edition')} of its evidence pack ${editions === 1 ? 'is' : 'are'} deleted. The service keeps only the hash of downloaded files. ${count(deliveries, 'waiting delivery', 'waiting deliveries')} ${deliveries === 1 ? 'is' : 'are'} cancelled.</p>`;
 
 const whose = ({ of, row, content }: ReviewedResult): Content =>
   html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
 
 const backTo = ({ base }: Visit, { of: { assessment_id: id } }: ReviewedResult) => ({
   to: `${base}/review/${id}`,
-  label: 'The result',
+  label: 'Result',
 });
 
 async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -115,7 +115,7 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
   const numbers = await consequencesOf(visit, result);
   const isLast = numbers.others === 0 && !numbers.has_reference;
   return formPage(visit, {
-    title: 'Withdraw this result?',
+    title: 'Withdraw result?',
     back: backTo(visit, result),
     faults,
     intro: [
@@ -123,13 +123,13 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
       withdrawalWords(numbers),
       html`<p>${
         isLast
-          ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
-          : `The learner stays, with ${count(numbers.others, 'other result')}.`
+          ? 'This is the last result of a learner without a reference. The learner is deleted too, unless an invitation or a sitting is open.'
+          : `The learner is kept, with ${count(numbers.others, 'other result')}.`
       } A withdrawal can’t be undone.</p>`,
     ],
-    button: 'Withdraw the result',
+    button: 'Withdraw result',
     danger: true,
-    fields: (f) => decisionFields(f, result, 'Why it is withdrawn', 'Kept in its history. No names.'),
+    fields: (f) => decisionFields(f, result, 'Reason', 'Such as “Wrong learner”. The history shows it. No names.'),
   });
 }
 
@@ -148,20 +148,20 @@ async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const { content } = result;
   const levels = [...placementsOf(content.subject).keys()].map((level) => ({ value: level, label: level }));
   return formPage(visit, {
-    title: 'Change the placement?',
+    title: 'Change placement?',
     back: backTo(visit, result),
     faults,
     intro: [
       whose(result),
-      html`<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>`,
+      html`<p>Platforms filter by level, so a level can’t be amended. This result is withdrawn and recorded again at the level that you choose.</p>`,
       withdrawalWords(numbers),
-      html`<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>`,
+      html`<p>1 new result replaces it. Webhook endpoints get an event. The evidence pack shows that a person changed the placement, when and why. The sitting, its answers and earlier decisions move to the new result. This can’t be undone; you can change the placement again.</p>`,
     ],
-    button: 'Change the placement',
+    button: 'Change placement',
     danger: true,
     fields: (f) => [
       f.choose('level', 'Placement', levels, { initial: content.working_level ?? '' }),
-      decisionFields(f, result, 'Why it is changed'),
+      decisionFields(f, result, 'Reason'),
     ],
   });
 }
@@ -174,8 +174,7 @@ async function place(visit: Visit): Promise<Answer> {
   if (isFaulty(faults)) return placePage(visit, faults);
   const withReason = { ...decision, reason: decision.reason! };
   const made = await prepareReplacement(app, organisationId, of.assessment_id, placement!, withReason.reason);
-  if (made === 'same')
-    return placePage(visit, { level: 'It is at this level already: confirm it, or choose another one.' });
+  if (made === 'same') return placePage(visit, { level: 'The result has this level. Choose another one.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
   const to = `${base}/review/${id}?did=changed`;
@@ -194,23 +193,23 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const isSent = sent.text('seen') !== '';
   const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
   return formPage(visit, {
-    title: 'Amend this result?',
+    title: 'Amend result?',
     back,
     faults,
     intro: [
       whose(result),
-      html`<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>`,
+      html`<p>1 result is amended. Platforms that use the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll. The next download creates edition ${numbers.editions + 1} of its evidence pack, which shows the change and the reason. Webhook endpoints get no event. You can amend the result again.</p><p>The level, subject and date can’t be amended. <a href="${back.to}/place">Change placement</a> instead.</p>`,
     ],
-    button: 'Amend the result',
+    button: 'Amend result',
     danger: true,
     fields: (f) => [
       f.text('framework', 'Framework', { value: value('framework', content.framework) }),
       f.text('working_level', 'Working level', {
-        hint: 'A finer step within the level; empty where there is none.',
+        hint: 'A step within the level, such as “Entry 2”. Can be empty.',
         value: value('working_level', content.working_level ?? ''),
       }),
       f.text('recommended_next_level', 'Recommended next level', {
-        hint: 'Empty where there is none.',
+        hint: 'Such as “Level 1”. Can be empty.',
         value: value('recommended_next_level', content.recommended_next_level ?? ''),
       }),
       f.select('is_borderline', 'Close to a boundary', yesNo, {
@@ -219,7 +218,7 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       f.select('needs_review', 'Engines a level or more apart', yesNo, {
         value: value('needs_review', content.needs_review ? 'yes' : 'no'),
       }),
-      decisionFields(f, { ...result, waiting: null }, 'Why it is amended'),
+      decisionFields(f, { ...result, waiting: null }, 'Reason'),
     ],
   });
 }
@@ -243,7 +242,7 @@ async function amend(visit: Visit): Promise<Answer> {
   const { decision, faults } = readDecision(visit, { ...result, waiting: null }, true);
   const fields = readFields(visit, result);
   let amendment: Amendment = {};
-  if (Object.keys(fields).length === 0) faults.framework = 'Nothing differs from what the result says now.';
+  if (Object.keys(fields).length === 0) faults.framework = 'No field is changed. Change at least one field.';
   else
     try {
       amendment = readAmendment(fields);

@@ -14,7 +14,6 @@ import { type Review, findLive, findReviews } from '../../../records/results/res
 import { type ResultContent, contentOf } from '../../../records/results/body.ts';
 import type { StoredAssessment } from '../../../records/results/store.ts';
 import { suspendedWords } from '../../../records/evidence/wording.ts';
-import { limits } from '../../../platform/config/limits.ts';
 import { versionOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
 import { type VisibleResult, findVisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { levelName, publishedLevels, shortSubjectNames } from '../../../engine/scoring/levels.ts';
@@ -64,13 +63,13 @@ export const decisionFields = (
   f: Fields,
   { row, reviews, waiting }: ReviewedResult,
   label: string,
-  hint = 'Kept in its history, and printed in its evidence. No names.',
+  hint = 'The history and the evidence pack show it. No names.',
 ): Content => [
   hiddenField('seen', versionOf(row, reviews)),
   f.text('reason', label, { hint }),
   waiting?.requested_at != null &&
-    f.lines('answer', 'What the learner is told', {
-      hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
+    f.lines('answer', 'Answer to the learner', {
+      hint: 'What you checked, your decision and the reason. The learner reads it.',
     }),
 ];
 
@@ -85,14 +84,14 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
   ]);
   const here = `${base}/review/${of.assessment_id}`;
   return {
-    title: 'A result to look at',
-    back: { to: `${base}/review`, label: 'Review' },
+    title: 'Review',
+    back: { to: `${base}/review`, label: 'Reviews' },
     faults,
     main: [
-      html`<p>How the result came about, question by question, and what was decided on it.</p>`,
+      html`<p>How the result was computed, question by question, with its decisions.</p>`,
       notice(query, {
-        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
-        changed: 'The placement is changed. This is the result that took the place of the one before.',
+        confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
+        changed: 'The placement is changed. This result replaces the earlier one.',
         amended: 'The result is amended.',
       }),
       facts({
@@ -102,7 +101,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         Placement: levelWords(row),
         Assessed: moment(row.assessed_at, zone),
         Result: code(of.assessment_id),
-        'Last looked at': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
+        'Last review': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
       }),
       waiting && waitingPart(waiting, app.clock.nowMs(), zone),
       inviters.includes(role) && actions(visit, result, here, faults),
@@ -114,16 +113,16 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
 
 function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: number, zone: string): Content {
   return [
-    html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
+    html`<h2>Reasons for the review</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
       requested_at && html`<li>${whyWords.request}</li>`
     }</ul>`,
     requested_at && [
       facts({
         Asked: moment(requested_at, zone),
         'Answer due': dueCell({ due_at }, nowMs, zone),
-        'What the learner wrote': lines(request ?? ''),
+        'Learner’s text': lines(request ?? ''),
       }),
-      html`<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`,
+      html`<p class="hint">The learner has the right to a human review. Read their text, check their answers, and decide. You may change the placement.</p>`,
     ],
   ];
 }
@@ -134,36 +133,35 @@ const lines = (text: string): Content =>
 function actions(visit: Visit, result: ReviewedResult, here: string, faults: Faults): Content {
   const f = fieldsOf(visit, faults);
   const isWaiting = result.waiting !== null;
-  const hint = 'Kept with the result’s history, and printed in its evidence. No names.';
-  const fields = decisionFields(f, result, 'Note (optional)', hint);
+  const fields = decisionFields(f, result, 'Note (optional)');
   return [
-    html`<h2>${isWaiting ? 'Decide' : 'Change it'}</h2>`,
-    isWaiting && f.form('Confirm the result as it stands', { to: `${here}/confirm` }, fields),
-    html`<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`,
+    html`<h2>Decision</h2>`,
+    isWaiting && f.form('Confirm result', { to: `${here}/confirm` }, fields),
+    html`<div class="actions"><a href="${here}/place">Change placement</a><a href="${here}/amend">Amend result</a><a href="${here}/withdraw">Withdraw result</a></div>`,
   ];
 }
 
 const importedPart = (content: ResultContent): Content => [
-  html`<h2>How it came about</h2>`,
-  empty('This result was made elsewhere and recorded here: its questions and answers are not held here.'),
+  html`<h2>Origin</h2>`,
+  empty('This result was imported. The service does not have its questions and answers.'),
   domainTable(content),
   probabilityTable(content.level_probabilities),
 ];
 
 const basisWords: Record<ScoredResult['reconciliation']['basis'], string> = {
-  equal: 'Both engines came to the same level, so that is the result.',
-  irt_within_one: 'The engines are one full level apart: the level of the IRT engine counts.',
-  midpoint: 'The engines are two or more full levels apart: the level midway between them counts, rounded down.',
-  irt_only: 'The rule engine had too few questions to judge any level: the IRT engine alone decides.',
+  equal: 'Both engines found this level.',
+  irt_within_one: 'The engines are one full level apart, so the level of the IRT engine counts.',
+  midpoint: 'The engines are two or more full levels apart, so the level midway between them counts, rounded down.',
+  irt_only: 'The rule engine had too few questions to judge any level, so only the IRT engine decides.',
 };
 
 function decidingWords({ deciding, irt }: ScoredResult): string {
   const level = levelName(deciding.level);
   const side = deciding.side === 'at_or_above' ? 'at or above it' : 'below it';
   const holds = deciding.isBorderline
-    ? 'holds the threshold: the result is borderline'
-    : 'does not hold the threshold: this part is clear';
-  return `The threshold that decides is that of ${level}, at ${figure(deciding.threshold)}. The estimate, ${figure(irt.theta)}, lies ${side}, and its 95 % interval, ${figure(irt.ci.low)} to ${figure(irt.ci.high)}, ${holds}.`;
+    ? 'contains the threshold, so the result is borderline'
+    : 'does not contain the threshold, so the result is not borderline';
+  return `The deciding threshold is that of ${level}, at ${figure(deciding.threshold)}. The estimate, ${figure(irt.theta)}, is ${side}. Its 95 % interval, ${figure(irt.ci.low)} to ${figure(irt.ci.high)}, ${holds}.`;
 }
 
 const ruleWords: Record<LevelRule['outcome'], string> = {
@@ -179,25 +177,21 @@ function sittingPart(
   zone: string,
 ): Content {
   return [
-    html`<h2>Two engines, side by side</h2>`,
+    html`<h2>Two engines</h2>`,
     enginesTable(scored),
     html`<p>${basisWords[scored.reconciliation.basis]} ${decidingWords(scored)}</p>`,
-    table<LevelRule>(
-      'The rule engine, level by level: questions at the level and one level on either side',
-      scored.rules.levels,
-      {
-        Level: (rule) => levelName(rule.level),
-        Right: numeric((rule) => rule.bandRight),
-        Given: numeric((rule) => rule.bandItems),
-        Needed: numeric((rule) => rule.needed ?? ''),
-        Outcome: (rule) => ruleWords[rule.outcome],
-      },
-    ),
+    table<LevelRule>('Rule engine by level: questions at the level and one level above or below', scored.rules.levels, {
+      Level: (rule) => levelName(rule.level),
+      Right: numeric((rule) => rule.bandRight),
+      Questions: numeric((rule) => rule.bandItems),
+      Needed: numeric((rule) => rule.needed ?? ''),
+      Outcome: (rule) => ruleWords[rule.outcome],
+    }),
     probabilityTable(content.level_probabilities),
     domainTable(content),
-    html`<h2>How the sitting went</h2>`,
+    html`<h2>Sitting</h2>`,
     sittingFacts(review, zone),
-    table<ReviewedItem>('Answer by answer, in the order in which the questions came', review.items, {
+    table<ReviewedItem>('Answers in the order of the questions', review.items, {
       Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
       Skill: (item) => item.skill,
       Answer: (item) => answerWords[item.outcome],
@@ -218,7 +212,7 @@ function enginesTable({ subject, irt, rules, reconciliation: { placement, apart 
     [
       'Rule engine',
       rules.placement === null ? 'Not judged' : inWords(rules.placement),
-      'Right answers around each level, against the number needed',
+      'Right answers around each level, compared with the number needed',
     ],
     [
       'Together',
@@ -242,7 +236,7 @@ function sittingFacts(review: SittingReview, zone: string): Content {
     'Working time': `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`,
     Pauses: pauses === null ? 'Not measured' : `${pauses.count}, ${clock(1000 * pauses.seconds)} together`,
     'Service suspended': review.suspended === null ? null : suspendedWords(review.suspended),
-    'Signs to look at': flags.length === 0 ? 'None' : html`<ul>${flags.map((one) => html`<li>${one}</li>`)}</ul>`,
+    'Engagement flags': flags.length === 0 ? 'None' : html`<ul>${flags.map((one) => html`<li>${one}</li>`)}</ul>`,
   });
 }
 
@@ -254,7 +248,7 @@ export const answerWords: Record<ReviewedItem['outcome'], string> = {
 };
 
 const probabilityTable = (probabilities: ResultContent['level_probabilities']): Content =>
-  table({ caption: 'How likely each level is, given the answers', none: null }, Object.entries(probabilities ?? {}), {
+  table({ caption: 'Probability of each level', none: null }, Object.entries(probabilities ?? {}), {
     Level: ([level]) => level,
     Probability: numeric(([, p]) => `${(100 * p).toFixed(1)} %`),
     Share: ([, p]) => bar(p, 1),
@@ -284,21 +278,21 @@ function beforePart(
 ): Content {
   const decided = reviews.filter((one) => one.decided_at !== null).toReversed();
   return [
-    html`<h2>What was decided before</h2>`,
-    decided.length === 0 && html`<p>Nobody has decided on it.</p>`,
-    table<Review>({ caption: 'Decisions, the latest first', none: null }, decided, {
-      When: (one) => moment(one.decided_at, zone),
+    html`<h2>Earlier decisions</h2>`,
+    decided.length === 0 && html`<p>There is no decision yet.</p>`,
+    table<Review>({ caption: 'Decisions, newest first', none: null }, decided, {
+      Time: (one) => moment(one.decided_at, zone),
       Decision: (one) => outcomeWords[one.outcome!],
       By: (one) => who(one.decided_by!),
-      'The learner asked': (one) =>
+      'Learner’s request': (one) =>
         one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
-      'The learner was told': (one) => one.answer !== null && lines(one.answer),
+      'Answer to the learner': (one) => one.answer !== null && lines(one.answer),
     }),
-    table<HistoryEntry>({ caption: 'Every change, the oldest first', none: null }, history, {
-      When: (one) => moment(new Date(one.at), zone),
+    table<HistoryEntry>({ caption: 'Changes, oldest first', none: null }, history, {
+      Time: (one) => moment(new Date(one.at), zone),
       By: (one) => who(one.actor),
-      Why: (one) => one.reason,
-      What: (one) => one.changes.map(changeText).join('; '),
+      Reason: (one) => one.reason,
+      Change: (one) => one.changes.map(changeText).join('; '),
     }),
   ];
 }
@@ -327,20 +321,20 @@ async function question(visit: Visit): Promise<Answer> {
     n >= 1 && n <= found.of && html`<li><a href="${here}/questions/${n}">${label}</a></li>`;
   return {
     title: `Question ${position} of ${found.of}`,
-    back: { to: here, label: 'The result' },
+    back: { to: here, label: 'Review' },
     main: [
-      html`<p>The question as it was shown, with what was filled in.</p>`,
+      html`<p>The question as the learner saw it, with the learner’s answer.</p>`,
       facts({
         Answer: answerWords[found.outcome],
         'Working time': seconds(found.working_ms),
         Pauses: found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`,
       }),
-      table<Field>('What was filled in', found.model.fields, {
+      table<Field>('Answer', found.model.fields, {
         Field: (field) => plainText(field.label),
-        'Filled in': (field) => html`<bdi>${valueWords(field, found.given)}</bdi>`,
-        'Right, for example': (field) => valueWords(field, found.right),
+        Answer: (field) => html`<bdi>${valueWords(field, found.given)}</bdi>`,
+        'Right answer, for example': (field) => valueWords(field, found.right),
       }),
-      html`<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
+      html`<h2>The question</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.given, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Previous question')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
     ],
   };
 }

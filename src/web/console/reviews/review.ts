@@ -22,12 +22,12 @@ import { listPage } from '../kit/page.ts';
 
 /** Pages for the queue of reviews: results with a flag, and results whose learner asks for a review. */
 
-export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Review' })];
+export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Reviews' })];
 
 export const whyWords: Record<Why, string> = {
   needs_review: 'Engines a level or more apart',
   person_fit: 'Answers changed in the middle',
-  request: 'The learner asks',
+  request: 'Requested by the learner',
   borderline: 'Close to a boundary',
 };
 
@@ -43,7 +43,7 @@ function reasonsOf({ flags, requested_at }: Pick<Waiting, 'flags' | 'requested_a
 
 export const upTo = (count: number, max: number): string => (count > max ? `${max}+` : String(count));
 
-const states = { waiting: 'Waiting', asked: 'Learners who ask', decided: 'Decided' };
+const states = { waiting: 'Waiting', asked: 'Requested by learners', decided: 'Decided' };
 
 function readFilter(query: URLSearchParams): Filter & { state: keyof typeof states } {
   const why = query.get('why') ?? '';
@@ -79,8 +79,7 @@ export function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone
 function asking({ asked, overdue }: Counts, base: string): Content {
   if (asked === 0) return null;
   const max = limits.maxCounted;
-  const who =
-    asked === 1 ? '1 learner asks for a person’s review' : `${upTo(asked, max)} learners ask for a person’s review`;
+  const who = asked === 1 ? '1 learner asks for a human review' : `${upTo(asked, max)} learners ask for a human review`;
   return html`<p class="note"><a href="${base}/review?state=asked">${who}</a>${overdue === 0 ? '.' : `: ${upTo(overdue, max)} overdue.`}</p>`;
 }
 
@@ -95,23 +94,26 @@ async function queue(visit: Visit): Promise<Answer> {
     readPage((limit) => findWaiting(app.db, id, filter, { visibility, after: readPlace(query), limit })),
   ]);
   const isFiltered = filter.why !== null || filter.subject !== null || filter.asked || query.has('after');
-  const nothing = visibility === null ? 'Nothing waits for anybody.' : 'Nothing of the learners in your teams waits.';
+  const nothing =
+    visibility === null
+      ? 'No result waits for a review.'
+      : 'No result of the learners in your teams waits for a review.';
   return listPage(visit, {
-    title: 'Review',
+    title: 'Reviews',
     intro: [
-      html`<p>Results that a person should look at before they are relied on: confirm each, or change its placement.</p>`,
+      html`<p>Results that a person should review before use. Confirm each result, or change its placement.</p>`,
       notice(query, {
-        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+        confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
         changed:
-          'The placement is changed: the result before is withdrawn, and the new one is recorded. Platforms get both at their next poll.',
+          'The placement is changed. The earlier result is withdrawn, and a new result is recorded. Platforms get both at their next poll.',
         withdrawn: 'The result is withdrawn.',
         amended: 'The result is amended.',
       }),
       !filter.asked && asking(counts, base),
     ],
     filters: (q) => filterFields(q, counts),
-    caption: filter.asked ? 'The soonest due first' : 'What weighs most first, and the newest of it first',
-    none: isFiltered ? html`Nothing like this waits. <a href="${path}">Show everything that waits</a>.` : nothing,
+    caption: filter.asked ? 'Requested reviews, earliest deadline first' : 'Waiting results, most important first',
+    none: isFiltered ? html`No waiting result matches. <a href="${path}">Show all waiting results</a>.` : nothing,
     rows,
     columns: {
       Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
@@ -119,7 +121,7 @@ async function queue(visit: Visit): Promise<Answer> {
       Subject: (row) => shortSubjectNames[row.subject],
       Placement: levelWords,
       Assessed: (row) => day(row.assessed_at, zone),
-      Why: reasonsOf,
+      Reason: reasonsOf,
       'Answer due': (row) => dueCell(row, now.getTime(), zone),
     },
     next:
@@ -151,18 +153,18 @@ async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer
     deciderOf(visit),
   ]);
   return listPage(visit, {
-    title: 'Review',
-    intro: html`<p>What was decided on results that somebody looked at.</p>`,
+    title: 'Reviews',
+    intro: html`<p>Results that a person has reviewed, with the decisions.</p>`,
     filters: (q) => filterFields(q, null),
-    caption: 'The latest decision first',
-    none: 'Nothing was decided yet.',
+    caption: 'Decisions, newest first',
+    none: 'There is no decision yet. Decisions on waiting results appear here.',
     rows,
     columns: {
       Learner: (row) =>
         row.live ? html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>` : name(row.full_name),
       Subject: (row) => shortSubjectNames[row.subject],
       Decision: (row) => outcomeWords[row.outcome],
-      When: (row) => moment(row.decided_at, zone),
+      Time: (row) => moment(row.decided_at, zone),
       By: (row) => who(row.decided_by),
     },
     next: last && tokenOf(0, last.decided_at, last.assessment_id),
@@ -175,6 +177,6 @@ export async function deciderOf(visit: Visit): Promise<(actor: string) => string
   return (actor) => {
     if (actor === visit.userId) return 'You';
     if (by(actor) !== actor) return by(actor);
-    return actor === 'operator' || actor === 'service' ? 'Whoever runs the service' : 'A colleague';
+    return actor === 'operator' || actor === 'service' ? 'The operator' : 'A colleague';
   };
 }

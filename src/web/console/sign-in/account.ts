@@ -40,13 +40,13 @@ const zoneOf = ({ session }: PersonVisit) => session.memberships[0]?.time_zone ?
 async function account(visit: PersonVisit): Promise<Answer> {
   const { app, session, query } = visit;
   const title = 'Your account';
-  const person = { Name: name(session.full_name), 'E-mail address': session.email };
+  const person = { Name: name(session.full_name), 'Email address': session.email };
   if (session.sso_organisation_id !== null)
     return {
       title,
       main: [
         facts(person),
-        html`<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
+        html`<p>You signed in through your organisation’s identity provider, which has your password. This session opens only this organisation.</p>`,
       ],
     };
   const providers = await withProviders(visit);
@@ -58,31 +58,32 @@ async function account(visit: PersonVisit): Promise<Answer> {
     title,
     main: [
       notice(query, {
-        password: 'The password is changed. Other sessions of yours have ended.',
+        password: 'The password is changed. Your other sessions have ended.',
         'second-factor': 'The second factor is on.',
-        connected: 'From now on you can sign in at your organisation’s provider, too.',
+        connected: 'You can now also sign in through your organisation’s identity provider.',
         ended: 'The session has ended.',
       }),
       facts([
         ...Object.entries(person),
-        ['Password', html`<a href="/console/account/password">Change the password</a>`],
+        ['Password', html`<a href="/console/account/password">Change password</a>`],
         [
           'Second factor',
-          html`${hasFactor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${hasFactor ? 'Set it up anew' : 'Set it up'}</a>`,
+          html`${hasFactor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${hasFactor ? 'Replace second factor' : 'Set up second factor'}</a>`,
         ],
         ...providers.map((one): [string, Content] => [
           'Single sign-on',
-          html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+          html`<a href="/console/sso/connect/${one.public_id}">Connect to ${name(one.name)}</a>`,
         ]),
       ]),
-      html`<h2>Where you are signed in</h2>`,
+      html`<h2>Sessions</h2>`,
       table<ListedSession>('Your sessions', sessions, {
         Browser: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
         'Signed in': (one) => moment(one.created_at, zone),
         'Last used': (one) => moment(one.last_seen_at, zone),
-        End: (one) => buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
+        End: (one) =>
+          buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End session'),
       }),
-      sessions.length > 1 && buttonForm('/console/account/sessions/end-others', 'End all others'),
+      sessions.length > 1 && buttonForm('/console/account/sessions/end-others', 'End other sessions'),
     ],
   };
 }
@@ -118,12 +119,12 @@ async function endOthers(visit: PersonVisit): Promise<Answer> {
 
 const passwordPage = (visit: PersonVisit, faults: Faults = {}): Answer =>
   formPage(visit, {
-    title: 'Change the password',
+    title: 'Change password',
     back: { to: '/console/account', label: 'Your account' },
     faults,
-    button: 'Change the password',
+    button: 'Change password',
     fields: (f) => [
-      f.text('present', 'Present password', { type: 'password', autocomplete: 'current-password' }),
+      f.text('present', 'Current password', { type: 'password', autocomplete: 'current-password' }),
       newPasswordField(f, 'New password'),
     ],
   });
@@ -152,15 +153,15 @@ function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {
   const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
   const picture = qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key');
   return formPage(visit, {
-    title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
+    title: session.has_second_factor ? 'Replace second factor' : 'Set up second factor',
     faults,
     intro: [
       isNeeded &&
         !session.has_second_factor &&
-        html`<p>Your role reaches keys or people, so a password alone is not enough.</p>`,
-      html`<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${picture}<p>${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p></div></li><li>Enter the six digits that the app shows.</li></ol>`,
+        html`<p>Your role manages keys or people, so you need a second factor.</p>`,
+      html`<ol class="steps"><li>Open an authenticator app on your phone.</li><li>Scan this code, or type the key.<div class="totp">${picture}<p>${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p></div></li><li>Enter the 6 digits that the app shows.</li></ol>`,
     ],
-    button: 'Turn it on',
+    button: session.has_second_factor ? 'Replace second factor' : 'Set up second factor',
     fields: (f) => [
       hiddenField('to', wantedPage(visit)),
       f.text('code', 'Code', { inputmode: 'numeric', autocomplete: 'one-time-code', width: 20, value: '' }),
@@ -194,11 +195,11 @@ async function turnOn(visit: PersonVisit): Promise<Answer> {
   });
   if (done === null) {
     const secret = pendingSecret(app.keyring, session.user_id, pending);
-    return secondFactorPage(visit, secret, { code: 'The code is not right. Enter the one that the app shows now.' });
+    return secondFactorPage(visit, secret, { code: 'The code is wrong. Enter the code that the app shows now.' });
   }
   return {
-    title: 'Keep your recovery codes',
-    main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((one) => html`<li>${code(one)}</li>`)}</ul><div class="actions"><a class="button" href="${safeAddress(sent.raw('to'), app.settings.baseUrl)}">I have kept them</a></div>`,
+    title: 'Save your recovery codes',
+    main: html`<p>The second factor is on. If you lose your phone, sign in with one of these codes. Each code works once. The codes are shown only here: print them, or store them in a password manager.</p><ul class="codes">${done.codes.map((one) => html`<li>${code(one)}</li>`)}</ul><div class="actions"><a class="button" href="${safeAddress(sent.raw('to'), app.settings.baseUrl)}">I have saved the codes</a></div>`,
     token: done.token,
   };
 }

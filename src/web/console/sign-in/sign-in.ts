@@ -34,19 +34,19 @@ function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Member
   return formPage(visit, {
     title: 'Sign in',
     faults,
-    intro: notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' }),
+    intro: notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended. Sign in again.' }),
     button: 'Sign in',
     fields: (f) => [
       wantedField(visit),
-      f.text('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
+      f.text('email', 'Email address', { type: 'email', autocomplete: 'username' }),
       choices.length > 0 &&
         f.choose('account', 'Organisation', choices, {
-          hint: 'You use this address and password in more than one place.',
+          hint: 'You have several accounts with this email address and password.',
           value: '',
         }),
       passwordField(f),
     ],
-    also: html`<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
+    also: html`<p class="hint">If you have lost your password, ask an owner or an admin of your organisation for a new link.</p>`,
   });
 }
 
@@ -57,7 +57,7 @@ async function showSignIn(visit: OpenVisit): Promise<Answer> {
   return visit.session?.stage === 'full' ? { to: wantedPage(visit) } : signInPage(visit);
 }
 
-const wrong = 'The e-mail address or the password is not right.';
+const wrong = 'The email address or the password is wrong. Check both, and try again.';
 
 /**
  * An unknown email address gets the same answer in the same time as a known one. Attempts are counted first, so
@@ -68,7 +68,7 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   const email = plainEmail(sent.text('email'));
   const password = sent.raw('password');
   const faults = faultsIn({
-    email: !isPlainText(email, limits.emailChars) && 'Enter your e-mail address.',
+    email: !isPlainText(email, limits.emailChars) && 'Enter your email address.',
     password: password === '' && 'Enter your password.',
   });
   if (isFaulty(faults)) return signInPage(visit, faults);
@@ -122,7 +122,7 @@ export async function auditOwn(work: UnitOfWork, { requestId }: OpenVisit, userI
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
 }
 
-const codeHint = 'Six digits from your authenticator app, or one of your recovery codes. Each works once.';
+const codeHint = '6 digits from your authenticator app, or a recovery code.';
 
 const codeField = (f: Fields) =>
   f.text('code', 'Code', { hint: codeHint, autocomplete: 'one-time-code', width: 20, value: '' });
@@ -131,7 +131,7 @@ const codePage = (visit: OpenVisit, faults: Faults = {}): Answer =>
   formPage(visit, {
     title: 'Enter your code',
     faults,
-    button: 'Go on',
+    button: 'Continue',
     cancel: '/console/sign-in',
     fields: (f) => [wantedField(visit), codeField(f)],
   });
@@ -158,7 +158,7 @@ async function codeFault({ app, form: sent, address }: OpenVisit, userId: string
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
   return withUnitOfWork(app, null, async (work) => {
     if (!(await useSecondFactor(work, userId, code)))
-      return { fault: 'The code is not right, or it was used before: wait for the next one.', seconds: 0 };
+      return { fault: 'The code is wrong or was used before. Enter the next code.', seconds: 0 };
     await uncountAttempt(work, subjects);
     return null;
   });
@@ -197,13 +197,13 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
     return {
       title,
       faults,
-      main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
+      main: html`<p>The next page needs a new proof of identity. Sign in again through your organisation’s identity provider. The proof counts for 10 minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
     };
   }
   return formPage(visit, {
     title,
     faults,
-    intro: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>`,
+    intro: html`<p>The next page needs a new proof of identity. The proof counts for 10 minutes.</p>`,
     button: 'Confirm',
     cancel: '/console',
     fields: (f) => [wantedField(visit), session.has_second_factor ? codeField(f) : passwordField(f)],
@@ -216,7 +216,8 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
  */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
-  if (session.sso_organisation_id !== null) return proofPage(visit, { code: 'Sign in again at the provider.' });
+  if (session.sso_organisation_id !== null)
+    return proofPage(visit, { code: 'Sign in again through the identity provider.' });
   const field = session.has_second_factor ? 'code' : 'password';
   const refusal = await (field === 'code' ? codeFault(visit, session.user_id) : passwordFaultOf(visit, field));
   if (refusal !== null) return refusedFor(proofPage(visit, { [field]: refusal.fault }), refusal.seconds);
@@ -237,7 +238,7 @@ export async function passwordFaultOf(visit: PersonVisit, field: string): Promis
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
   const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
   const [isRight] = await matching(password.slice(0, 2000), [account?.password ?? null]);
-  if (isRight !== true) return { fault: 'The password is not right.', seconds: 0 };
+  if (isRight !== true) return { fault: 'The password is wrong. Try again.', seconds: 0 };
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   return null;
 }

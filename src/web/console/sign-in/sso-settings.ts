@@ -54,31 +54,31 @@ function settingsPage(
     intro: [
       notice(query, {
         changed:
-          'It is set. The provider answered and accepted the client. Sign in there in another browser before you rely on it.',
+          'The settings are saved. The identity provider accepted the client. Test the sign-in in another browser.',
         off: 'Single sign-on is off. Sessions that began there have ended.',
       }),
       overtaken,
-      html`<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here. Switch on its claim <code>auth_time</code>: without it nobody who signs in there can open the pages that need a fresh proof, such as keys and exports.</p>`,
+      html`<p>Invited people sign in through your identity provider (OpenID Connect). They need no password and no second factor here. Turn on the claim <code>auth_time</code> at the identity provider. Without it, people who sign in there can’t open pages that need a new proof of identity, such as keys and exports.</p>`,
       facts({
-        'Register this redirect address there': code(callbackOf(baseUrl)),
+        'Redirect URL to register there': code(callbackOf(baseUrl)),
         'People sign in at': code(`${baseUrl}/console/sso/sign-in/${organisation.public_id}`),
-        State: provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn it off</a>`,
-        Tried: provider && html`The provider answered at ${moment(provider.changed_at, zone)}`,
-        'People who sign in there': connected === 0 ? 'Nobody yet' : connected,
+        State: provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn off single sign-on</a>`,
+        Tested: provider && html`The identity provider answered at ${moment(provider.changed_at, zone)}`,
+        'People who sign in there': connected === 0 ? 'None yet' : connected,
       }),
     ],
-    button: 'Set',
+    button: 'Save',
     fields: (f) => [
       versionField(version),
       f.text('issuer', 'Issuer', {
-        hint: 'The provider’s address, such as https://login.microsoftonline.com/TENANT/v2.0.',
+        hint: 'Such as https://login.microsoftonline.com/TENANT/v2.0.',
         type: 'url',
         value: value('issuer'),
       }),
-      f.text('client_id', 'Client id', { value: value('client_id') }),
-      f.text('client_secret', 'Client secret', { hint: 'It is not shown again.', type: 'password' }),
+      f.text('client_id', 'Client ID', { value: value('client_id') }),
+      f.text('client_secret', 'Client secret', { hint: 'The console does not show it again.', type: 'password' }),
       f.text('tenant', 'Tenant (needed for Microsoft and Google)', {
-        hint: 'The tenant’s id, or the domain: people of others are refused.',
+        hint: 'The tenant ID or the domain, such as college.example.',
         value: value('tenant'),
       }),
     ],
@@ -94,8 +94,8 @@ async function settings(visit: Visit): Promise<Answer> {
 }
 
 const refusals = {
-  issuer: 'No provider answers as this issuer. Nothing was saved: check the address, and whether it can be reached.',
-  client_secret: 'The provider does not accept this client id with this secret. Nothing was saved: check both.',
+  issuer: 'No identity provider answers at this URL. Nothing was saved. Check the URL.',
+  client_secret: 'The identity provider does not accept this client ID and secret. Nothing was saved. Check both.',
 };
 
 async function change(visit: Visit): Promise<Answer> {
@@ -127,7 +127,7 @@ async function change(visit: Visit): Promise<Answer> {
   const overtaken = overtakenNote([
     ['State', stored === undefined ? 'Off' : 'On', 'On'],
     ['Issuer', stored?.issuer ?? 'None', provider.issuer],
-    ['Client id', stored?.client_id ?? 'None', provider.client_id],
+    ['Client ID', stored?.client_id ?? 'None', provider.client_id],
     ['Tenant', stored?.tenant ?? 'None', provider.tenant ?? 'None'],
   ]);
   return settingsPage(visit, stored, { version: storedVersion(stored), overtaken });
@@ -140,9 +140,9 @@ function faultsOf({ settings: { webhookAllowNetworks: allowNetworks } }: App, pr
   const isTenant = tenant === null ? !needsTenant.test(issuer) : isText(tenant);
   return faultsIn({
     issuer: !verdict.ok
-      ? `Enter an address with https: ${verdict.reason}.`
-      : shared.test(issuer) && 'Enter your own tenant’s issuer: this one lets anybody in.',
-    client_id: !isText(client_id) && 'Enter the client id.',
+      ? `Enter an https URL: ${verdict.reason}.`
+      : shared.test(issuer) && 'This issuer accepts people of every tenant. Enter the issuer of your tenant.',
+    client_id: !isText(client_id) && 'Enter the client ID.',
     client_secret: !isText(client_secret) && 'Enter the client secret.',
     tenant: !isTenant && 'Enter the tenant.',
   });
@@ -150,12 +150,12 @@ function faultsOf({ settings: { webhookAllowNetworks: allowNetworks } }: App, pr
 
 const showOff = (visit: Visit): Answer =>
   confirmPage(visit, {
-    title: 'Turn single sign-on off?',
+    title: 'Turn off single sign-on?',
     back: { to: `${visit.base}/sso` },
     says: [
-      'Sessions that began at your provider end at once. People who have no password here need a new link from the page People.',
+      'Sessions that began at your identity provider end now. People without a password here need a new link from the page People. You can turn single sign-on on again.',
     ],
-    button: 'Turn it off',
+    button: 'Turn off single sign-on',
   });
 
 async function off({ base, organisation, organisationId: id, change: save }: Visit): Promise<Answer> {

@@ -55,8 +55,8 @@ type Errand = { organisationId: number; issuer: string; journey: Journey; until:
 const unavailable: Answer = {
   status: 502,
   ...messagePage(
-    'Your organisation’s sign-in does not answer',
-    'Try again in a minute. If it goes on, tell an owner of your organisation.',
+    'Your organisation’s identity provider does not answer',
+    'Try again in a minute. If it still fails, tell an owner of your organisation.',
   ),
 };
 
@@ -137,7 +137,7 @@ function openErrand({ app, sealed }: OpenVisit): Errand | null {
 async function callback(visit: OpenVisit): Promise<Answer> {
   const { app, query } = visit;
   const errand = openErrand(visit);
-  if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
+  if (errand === null) return refused('The sign-in took too long, or began in another browser. Sign in again.');
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   // Each return from a provider makes us send a request to it, so returns are throttled by IP address.
@@ -151,15 +151,16 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   } catch (error) {
     if (error instanceof NoAuthTime)
       return refused(
-        'Your provider did not say when you last entered your password there, so that it proves nothing.',
-        'Tell an owner of your organisation: the claim auth_time is to be switched on at the provider. Whoever has a password here can sign in with it instead.',
+        'Your identity provider did not say when you last entered your password, so the sign-in proves nothing.',
+        'Ask an owner of your organisation to turn on the claim auth_time at the identity provider. If you have a password here, sign in with the password.',
       );
     if (error instanceof StaleProof)
       return refused(
-        'Your provider says that you entered your password there more than two minutes ago. Begin again, and enter it there when you are asked.',
-        'If you have just entered it, tell whoever runs this service: its clock may be ahead of your provider’s.',
+        'Your identity provider says that you entered your password more than 2 minutes ago. Sign in again, and enter your password there.',
+        'If you have just entered it, tell the operator: the clock of this service may be ahead.',
       );
-    if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
+    if (error instanceof ProviderFailed)
+      return refused('Your identity provider did not confirm who you are. Sign in again.');
     throw error;
   }
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
@@ -172,7 +173,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   }
 }
 
-const changed = refused('The organisation has changed its provider meanwhile. Begin again.');
+const changed = refused('The organisation has changed its identity provider meanwhile. Sign in again.');
 
 /** Raised if the provider's settings were changed or removed during the sign-in. */
 class ProviderChanged extends Error {}
@@ -180,9 +181,9 @@ class ProviderChanged extends Error {}
 /** Raised if the person lost their rights during the sign-in, so that the transaction is rolled back. */
 class Refused extends Error {}
 
-const unknown = 'You are not known here yet: ask an owner or an admin for an invitation, and open its link.';
-const signedOut = 'You have signed out meanwhile. Begin again.';
-const taken = 'This sign-in belongs to somebody else here.';
+const unknown = 'You have no access yet. Ask an owner or an admin for an invitation, and open its link.';
+const signedOut = 'You have signed out meanwhile. Sign in again.';
+const taken = 'This sign-in belongs to another person here.';
 
 type Arrival = { errand: Errand; somebody: Somebody; knownAs: string | undefined; opened: OpenedAt; held: Held };
 type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };
@@ -226,7 +227,7 @@ async function signedIn({ session, requestId }: OpenVisit, { errand, knownAs, op
 async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promise<Answer> {
   const { errand, somebody, knownAs, opened, held } = arrival;
   if (knownAs !== undefined || errand.purpose !== 'accept')
-    return refused('You belong to the organisation already: sign in instead.');
+    return refused('You belong to the organisation already. Sign in instead.');
   const { organisationId, issuer } = errand;
   const { name, subject } = somebody;
   const organisation = await readOrganisation(app.db, organisationId);
@@ -268,7 +269,8 @@ async function connected(visit: OpenVisit, { errand, somebody: { subject }, held
 
 async function confirmed(visit: OpenVisit, { errand, knownAs, held }: Arrival): Promise<Answer> {
   const session = ownSession(visit, errand);
-  if (session === null || knownAs !== session.user_id) return refused('You came back as somebody else. Begin again.');
+  if (session === null || knownAs !== session.user_id)
+    return refused('You signed in as another person. Sign in again.');
   const token = await held((work) => renewSession(work, session.session_id, { proved: true }));
   return { to: errand.to, token };
 }
@@ -294,14 +296,14 @@ export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { i
   const { app, session, query } = visit;
   const to = safeAddress(query.get('to') ?? '', app.settings.baseUrl);
   const page = formPage(visit, {
-    title: 'Sign in at an organisation’s provider?',
-    heading: html`Sign in at ${name(organisation)}’s provider?`,
+    title: 'Sign in through an identity provider?',
+    heading: html`Sign in through ${name(organisation)}’s identity provider?`,
     intro: [
-      html`<p>You go on to ${new URL(issuer).host}, the provider that this organisation has chosen. If you did not mean to sign in there, close this page.</p>`,
+      html`<p>The next page is on ${new URL(issuer).host}, the identity provider of this organisation. If you do not want to sign in there, close this page.</p>`,
       isSignedIn(visit) &&
-        html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser as soon as you come back from there.</p>`,
+        html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser when you sign in there.</p>`,
     ],
-    button: 'Sign in there',
+    button: 'Sign in',
     cancel: isSignedIn(visit) ? '/console' : undefined,
     fields: () => hiddenField('to', to),
   });

@@ -31,11 +31,11 @@ export const endpointOf = (visit: Visit): Promise<EndpointRow> => findOr404(visi
 export function shownSecret({ base }: Visit, endpointId: string, secret: string | null, title: string, also: Content) {
   return {
     title,
-    back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
+    back: { to: `${base}/webhooks/${endpointId}`, label: 'Webhook endpoint' },
     main: html`${also}${
       secret === null
-        ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
-        : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
+        ? html`<p>The secret was shown before. If it is lost, rotate it.</p>`
+        : html`<p>Copy the secret now: <strong>it is not shown again.</strong> Your webhook endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
     }`,
   };
 }
@@ -48,11 +48,11 @@ async function test(visit: Visit): Promise<Answer> {
   const isTaken = sent.outcome === 'succeeded';
   return {
     ...messagePage(
-      isTaken ? 'The endpoint has taken the test event' : 'The test event failed',
-      isTaken ? `It answered ${sent.status_code} in ${sent.duration_ms} ms.` : `${sent.error} (${sent.duration_ms} ms)`,
-      html`The event is <code>webhook.test</code>, with the delivery id ${code(sent.deliveryId)}. It is signed like any other, and is not tried again.`,
+      isTaken ? 'The test event is delivered' : 'The test event failed',
+      isTaken ? `Status ${sent.status_code} in ${sent.duration_ms} ms.` : `${sent.error} (${sent.duration_ms} ms)`,
+      html`The event is <code>webhook.test</code>, with the delivery ID ${code(sent.deliveryId)}. It is signed like every event. A failed test is not retried.`,
     ),
-    back: { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' },
+    back: { to: `${base}/webhooks/${row.endpoint_id}`, label: 'Webhook endpoint' },
   };
 }
 
@@ -68,12 +68,12 @@ function switched(act: typeof pauseEndpoint, did: string) {
 async function showRotate(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   return confirmPage(visit, {
-    title: 'Rotate the signing secret?',
+    title: 'Rotate signing secret?',
     back: { to: `${visit.base}/webhooks/${row.endpoint_id}` },
     says: [
-      `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
+      `The new secret is shown once. Both secrets sign for ${rotationMs / 3600_000} hours: store the new one in your webhook endpoint within that time. This can’t be undone.`,
     ],
-    button: 'Make a new secret and show it',
+    button: 'Rotate signing secret',
     danger: false,
   });
 }
@@ -84,12 +84,12 @@ async function rotate(visit: Visit): Promise<Answer> {
   try {
     const made = await change((work) => rotateSecret(work, organisationId, id), id);
     if (made === undefined) throw new NoSuchPage();
-    const until = moment(made.row.previous_secret_until!, zone);
-    return shownSecret(visit, id, made.secret, 'The new secret', html`<p>The one before signs too until ${until}.</p>`);
+    const old = html`<p>The old secret also signs until ${moment(made.row.previous_secret_until!, zone)}.</p>`;
+    return shownSecret(visit, id, made.secret, 'The signing secret is rotated', old);
   } catch (error) {
     if (!(error instanceof SecretsHeldError)) throw error;
-    const back = { to: `${base}/webhooks/${id}`, label: 'The endpoint' };
-    return { ...messagePage('Not yet', error.message), back, status: 422 };
+    const back = { to: `${base}/webhooks/${id}`, label: 'Webhook endpoint' };
+    return { ...messagePage('The signing secret can’t be rotated yet', error.message), back, status: 422 };
   }
 }
 
@@ -99,13 +99,13 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: max + 1 });
   const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
   return confirmPage(visit, {
-    title: 'Remove the endpoint?',
+    title: 'Remove webhook endpoint?',
     back: { to: `${visit.base}/webhooks/${endpointId}` },
     says: [
       url,
-      `Deliveries that wait for it are dropped: ${countWords(pending, max)}. Those that finally failed can’t be sent again: ${countWords(dead, max)}. The feed still tells everything.`,
+      `Waiting deliveries that are dropped: ${countWords(pending, max)}. Dead letters that can’t be sent again: ${countWords(dead, max)}. This can’t be undone. The feed still contains all results.`,
     ],
-    button: 'Remove the endpoint',
+    button: 'Remove webhook endpoint',
   });
 }
 

@@ -44,7 +44,7 @@ export const deliveryRoutes: ConsoleRoute[] = [
 export const deliveryWords: Record<DeliveryStatus, string> = {
   pending: 'Waiting',
   succeeded: 'Delivered',
-  dead: 'Finally failed',
+  dead: 'Dead letter',
   cancelled: 'Cancelled',
 };
 
@@ -66,7 +66,7 @@ export const endpointChoices = (endpoints: EndpointRow[]): Record<string, string
 
 function lastWords(row: { last_status: number | null; last_error: string | null; last_ms: number | null }): Content {
   if (row.last_ms === null) return 'Not tried yet';
-  return html`${row.last_error ?? `Answered ${row.last_status}`} <span class="hint">${row.last_ms} ms</span>`;
+  return html`${row.last_error ?? `Status ${row.last_status}`} <span class="hint">${row.last_ms} ms</span>`;
 }
 
 async function deliveries(visit: Visit): Promise<Answer> {
@@ -77,25 +77,25 @@ async function deliveries(visit: Visit): Promise<Answer> {
   ]);
   return listPage<BrowsedDelivery>(visit, {
     title: 'Deliveries',
-    says: 'What was sent to your endpoints, what became of it, and what can be sent again.',
+    says: 'Events sent to your webhook endpoints, with their state. You can send them again.',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     filters: (q) => [
-      q.select('endpoint', 'Endpoint', any(endpointChoices(endpoints))),
+      q.select('endpoint', 'Webhook endpoint', any(endpointChoices(endpoints))),
       q.select('status', 'State', any(deliveryWords)),
       q.select('type', 'Event', any(eventTypes.map((value) => ({ value, label: eventLabel(value) })))),
       q.text('from', 'From', { type: 'date' }),
       q.text('to', 'To', { type: 'date' }),
     ],
-    caption: 'The newest first',
+    caption: 'Deliveries, newest first',
     none:
       next === null
-        ? 'There are none like this. Deliveries are kept for 30 days at least.'
-        : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
+        ? 'No delivery matches. Deliveries are kept for at least 30 days.'
+        : html`No delivery since ${moment(next.createdAt, zone)} matches. Open the next page for older ones.`,
     rows,
     columns: {
       Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventLabel(row.type)}</a>`,
-      Made: (row) => moment(row.created_at, zone),
-      Endpoint: (row) => new URL(row.url).host,
+      Created: (row) => moment(row.created_at, zone),
+      'Webhook endpoint': (row) => new URL(row.url).host,
       State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
       Attempts: numeric((row) => row.attempts),
       'Last attempt': lastWords,
@@ -107,7 +107,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
     around: (shown) =>
       rows.length === 0
         ? shown
-        : fieldsOf(visit).form('Send the chosen ones again', { to: `${base}/resends/chosen` }, shown),
+        : fieldsOf(visit).form('Send selected deliveries again', { to: `${base}/resends/chosen` }, shown),
     next: next && `${next.createdAt.getTime()}.${next.deliveryId}`,
   });
 }
@@ -124,20 +124,20 @@ async function delivery(visit: Visit): Promise<Answer> {
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
     about,
     main: [
-      notice(query, { resent: 'It is being sent again, under the same delivery id.' }),
+      notice(query, { resent: 'The delivery is being sent again, with the same delivery ID.' }),
       facts({
         State: gone ?? deliveryWords[one.status],
-        Endpoint: html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
+        'Webhook endpoint': html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
         Happened: moment(one.occurred_at, zone),
         'Next attempt': moment(one.next_attempt_at, zone),
-        'Delivery id': code(one.delivery_id),
+        'Delivery ID': code(one.delivery_id),
       }),
-      canResend && buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again'),
+      canResend && buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send again'),
       html`<h2>Attempts</h2>`,
       attempts.length === 0
-        ? empty('There was none yet.')
+        ? empty('No attempt yet. The worker sends the event soon.')
         : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone)),
-      html`<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
+      html`<h2>Body</h2><p class="hint">${gone === null ? 'Every attempt sends the same bytes.' : 'The result or learner is deleted, so the body is not kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
     ],
   };
 }
@@ -157,10 +157,10 @@ async function aboutWhom({ app, organisationId }: Visit, payload: string): Promi
 
 function attemptPart(attempt: KeptAttempt, deliveryId: string, payload: string, zone: string): Content {
   const sent = sentRequest(attempt.sent, deliveryId, payload);
-  return html`<h3>${attempt.number}. ${moment(attempt.at, zone)}</h3><p>${attempt.error ?? `Answered ${attempt.status_code}`} <span class="hint">${attempt.duration_ms} ms</span></p>${
+  return html`<h3>${attempt.number}. ${moment(attempt.at, zone)}</h3><p>${attempt.error ?? `Status ${attempt.status_code}`} <span class="hint">${attempt.duration_ms} ms</span></p>${
     sent === null
-      ? html`<p class="hint">What was sent was not kept.</p>`
-      : html`<details><summary>What was sent</summary><p class="hint">To ${sent.url}, before the body:</p><pre tabindex="0"><code>${sent.head}</code></pre></details>`
+      ? html`<p class="hint">The request was not kept.</p>`
+      : html`<details><summary>Request</summary><p class="hint">To ${sent.url}, before the body:</p><pre tabindex="0"><code>${sent.head}</code></pre></details>`
   }`;
 }
 
@@ -220,14 +220,14 @@ async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const endpoints = await listEndpoints(app.db, organisationId);
   const aWeekAgo = new Date(app.clock.nowMs() - 7 * dayMs);
   return formPage(visit, {
-    title: 'Send failed deliveries again',
+    title: 'Send dead letters again',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     faults,
-    intro: html`<p>Everything that has finally failed since a day, and has not succeeded since. First it is counted; nothing is sent before you confirm.</p>`,
-    button: 'Count them',
+    intro: html`<p>The service counts the dead letters first. Nothing is sent before you confirm.</p>`,
+    button: 'Count dead letters',
     to: `${base}/resends/failed`,
     fields: (f) => [
-      f.select('endpoint', 'Endpoint', any(endpointChoices(endpoints), 'All'), {
+      f.select('endpoint', 'Webhook endpoint', any(endpointChoices(endpoints), 'All'), {
         initial: query.get('endpoint') ?? '',
       }),
       f.text('since', 'Failed on this day or later', { type: 'date', initial: dayOf(aWeekAgo, zone) }),
@@ -249,16 +249,16 @@ async function confirmation(visit: Visit, which: Which, cancel: string): Promise
   const { app, base, organisationId, form: sent } = visit;
   const found = await countResendable(app.db, organisationId, which, new Date(app.clock.nowMs()));
   const back = { to: cancel, label: 'Back' };
-  const nothing = 'Nothing like this has finally failed, or it has succeeded since.';
+  const nothing = 'No dead letter matches, or all of them have succeeded since.';
   if (found === 0) return { ...messagePage('There is nothing to send again', nothing), back };
   const deliveries = count(found, 'delivery', 'deliveries');
   return confirmPage(visit, {
     title: `Send ${deliveries} again?`,
     back,
     says: [
-      `${deliveries} will be sent again, each once, with a fresh schedule of retries, under the ids that they have: your endpoint passes over what it has taken already. What succeeds meanwhile is left alone.`,
+      `${deliveries} will be sent again, with the same IDs and a new retry schedule. Your webhook endpoint ignores IDs that it has received. Deliveries that have succeeded meanwhile are not sent. This can’t be undone.`,
     ],
-    button: 'Send them again',
+    button: `Send ${deliveries} again`,
     to: `${base}/resends/create`,
     danger: false,
     fields: () => [
@@ -282,7 +282,7 @@ async function chosen(visit: Visit): Promise<Answer> {
   const which = readWhich(visit);
   if (which === null || !('deliveryIds' in which))
     return {
-      ...messagePage('Nothing was chosen', 'Tick what is to be sent again.'),
+      ...messagePage('No delivery is selected', 'Go back and tick the deliveries to send again.'),
       back: { to: back, label: 'Deliveries' },
       status: 422,
     };
@@ -308,17 +308,17 @@ async function resendPage(visit: Visit): Promise<Answer> {
   const found = await findOr404(visit, 'resend_id', (...of) => resends.find(...of));
   const isDone = found.finished_at !== null;
   return {
-    title: isDone ? 'Sent again' : 'Being sent again',
+    title: isDone ? 'Deliveries are queued again' : 'Deliveries are being queued again',
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     main: [
-      facts({ Ordered: moment(found.created_at, zone) }),
+      facts({ Started: moment(found.created_at, zone) }),
       isDone
         ? facts({
-            'Handed over to be sent': `${number(found.resent)} of ${number(found.total)}`,
+            Queued: `${number(found.resent)} of ${number(found.total)}`,
             Done: moment(found.finished_at, zone),
           })
-        : progress('Handed over to be sent', found.resent, found.total, path),
-      html`<p><a href="${base}/deliveries">What came of them</a></p>`,
+        : progress('Deliveries queued', found.resent, found.total, path),
+      html`<p><a href="${base}/deliveries">Deliveries</a></p>`,
     ],
   };
 }

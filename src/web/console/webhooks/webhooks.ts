@@ -42,7 +42,7 @@ export const webhookRoutes: ConsoleRoute[] = [
 const eventChoices = eventTypes.map((value) => ({ value, label: eventLabel(value), hint: value }));
 
 const noticeWords: Record<Notice['kind'], string> = {
-  failing: 'has begun to fail',
+  failing: 'has started failing',
   recovered: 'has recovered',
   disabled: 'was disabled',
 };
@@ -60,9 +60,9 @@ function health(row: EndpointRow, delivered: Date | undefined, waiting: number, 
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
     return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
   if (row.failing_since !== null)
-    return html`Failed at ${moment(row.failing_since, zone)}${row.status === 'active' && waiting > 0 ? ', is tried again' : null}`;
+    return html`Failed at ${moment(row.failing_since, zone)}${row.status === 'active' && waiting > 0 ? '; deliveries are retried' : null}`;
   if (delivered !== undefined) return html`Last delivered ${moment(delivered, zone)}`;
-  if (waiting > 0) return 'Nothing delivered of what waits';
+  if (waiting > 0) return 'Nothing delivered, deliveries wait';
   return nowMs - row.created_at.getTime() < keepMs
     ? 'Nothing delivered yet'
     : `Nothing delivered in ${keepMs / 86_400_000} days`;
@@ -83,24 +83,24 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const dead = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.dead ?? 0;
   return {
     title: 'Webhooks',
-    says: 'Where your platforms are told of results and groups, and whether it arrives.',
+    says: 'URLs of your platforms that receive events about results and groups, and their state.',
     main: [
-      notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' }),
+      notice(query, { removed: 'The webhook endpoint is removed. No more events are sent to it.' }),
       notices.length > 0 &&
-        html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map((one) => noticeLine(visit, one))}</ul></div>`,
-      html`<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>`,
+        html`<div class="note"><h2>Notices of the last 7 days</h2><ul>${notices.map((one) => noticeLine(visit, one))}</ul></div>`,
+      html`<div class="actions"><a class="button" href="${base}/webhooks/create">Register webhook endpoint</a><a href="${base}/deliveries">Deliveries</a><a href="${base}/resends/create">Send dead letters again</a></div>`,
       table<EndpointRow>(
         {
-          caption: 'Endpoints, the oldest first',
-          none: 'No endpoint is registered. The feed tells the same, at the next poll.',
+          caption: 'Webhook endpoints, oldest first',
+          none: 'No webhook endpoint is registered. Register one, or let platforms poll the feed.',
         },
         rows,
         {
-          Address: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
+          URL: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
           State: (row) => statusWords[row.status],
           Health: (row) => health(row, delivered.get(row.endpoint_id), waiting(row), nowMs, zone),
           Waiting: numeric((row) => counted(waiting(row))),
-          'Finally failed': numeric((row) =>
+          'Dead letters': numeric((row) =>
             dead(row) === 0
               ? '0'
               : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
@@ -112,7 +112,7 @@ async function webhooks(visit: Visit): Promise<Answer> {
 }
 
 function noticeLine({ base, zone }: Visit, { at, endpoint_id, url, kind, since }: Notice): Markup {
-  const after = since !== null && kind !== 'failing' && html`, after it had failed since ${moment(since, zone)}`;
+  const after = since !== null && kind !== 'failing' && html`, after failures since ${moment(since, zone)}`;
   return html`<li>${moment(at, zone)}: <a href="${base}/webhooks/${endpoint_id}">${url}</a> ${noticeWords[kind]}${after}</li>`;
 }
 
@@ -141,33 +141,33 @@ async function webhook(visit: Visit): Promise<Answer> {
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     main: [
       notice(query, {
-        edited: 'The endpoint is changed. What waits for it goes to its new address.',
-        paused: 'The endpoint is paused. What comes meanwhile waits.',
-        resumed: 'The endpoint is active. What waited is being sent.',
+        edited: 'The webhook endpoint is saved. Waiting deliveries use the new settings.',
+        paused: 'The webhook endpoint is paused. New deliveries wait.',
+        resumed: 'The webhook endpoint is active. Waiting deliveries are being sent.',
       }),
       warning !== null && html`<div class="error"><p>${warning}</p></div>`,
       facts({
-        Address: row.url,
+        URL: row.url,
         State: statusWords[row.status],
         Health: health(row, delivered.get(endpointId), waiting, nowMs, zone),
-        'Told of': typeWords(row.event_types),
+        Events: typeWords(row.event_types),
         Groups: row.group_ids === null ? 'All' : groupNames(groups),
         Registered: moment(row.created_at, zone),
-        'Endpoint id': code(endpointId),
+        'Endpoint ID': code(endpointId),
       }),
-      html`<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${endpointId}">Deliveries</a><a href="${base}/resends/create?endpoint=${endpointId}">Send failed ones again</a></div>`,
-      buttonForm(`${here}/test`, 'Send a test event'),
+      html`<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${endpointId}">Deliveries</a><a href="${base}/resends/create?endpoint=${endpointId}">Send dead letters again</a></div>`,
+      buttonForm(`${here}/test`, 'Send test event'),
       row.status === 'active'
         ? buttonForm(`${here}/pause`, 'Pause')
         : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again'),
       html`<h2>Signing secrets</h2>`,
-      table<Date | null>('Each of them signs; none is shown again', secretEnds(row, nowMs), {
-        Secret: (end) => (end === null ? 'The current one' : 'An earlier one'),
-        'Signs until': (end) => moment(end, zone) ?? 'It is rotated',
+      table<Date | null>('Secrets that sign deliveries', secretEnds(row, nowMs), {
+        Secret: (end) => (end === null ? 'Current' : 'Earlier'),
+        'Signs until': (end) => moment(end, zone) ?? 'Next rotation',
       }),
-      html`<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>`,
+      html`<p><a href="${here}/rotate">Rotate signing secret</a></p><h2>The last ${hoursShown} hours</h2>`,
       chart(hours, zone),
-      html`<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
+      html`<h2>Remove webhook endpoint</h2><p><a href="${here}/remove">Remove webhook endpoint</a></p>`,
     ],
   };
 }
@@ -177,8 +177,8 @@ const typeWords = (types: readonly string[]): string => types.map(eventLabel).jo
 function chart(hours: Hour[], zone: string): Content {
   const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
   const slowest = Math.max(...hours.map((one) => one.median_ms));
-  const caption = 'Attempts by hour: what came of them, and how long the endpoint took';
-  return table<Hour>({ caption, none: 'Nothing was sent.' }, hours, {
+  const caption = 'Attempts by hour, with outcome and response time';
+  return table<Hour>({ caption, none: 'No event was sent in this time.' }, hours, {
     'Hour from': (one) => moment(one.hour, zone),
     Succeeded: numeric((one) => html`${one.succeeded}${bar(one.succeeded, max)}`),
     Failed: numeric((one) => html`${one.failed}${bar(one.failed, max)}`),
@@ -199,7 +199,7 @@ async function readEndpoint(
   const verdict = checkUrl(address, { allowNetworks: app.settings.webhookAllowNetworks });
   const url = verdict.ok ? asUri(address) : '';
   if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(address))
-    faults.url = `Enter an https address that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
+    faults.url = `Enter an https URL that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
   const types = [...new Set(given)];
   if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
     faults.eventTypes = 'Choose at least one kind of event.';
@@ -209,7 +209,7 @@ async function readEndpoint(
     !groupIds.every(isUuid) ||
     (groupIds.length > 0 && (await knownGroups(app.db, organisationId, groupIds)).size < groupIds.length)
   )
-    faults.groups = 'Choose groups of the organisation.';
+    faults.groups = 'A chosen group does not exist. Choose groups of the organisation.';
   if (isFaulty(faults)) return { faults };
   return { description: { url, eventTypes: types, groupIds: groupIds.length === 0 ? null : groupIds } };
 }
@@ -224,10 +224,10 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
   const f = fieldsOf(visit, faults);
   return [
     enterButton(),
-    f.text('url', 'Address', { hint: 'https, reachable from the internet.', type: 'url', value: shown.url }),
-    f.tick('eventTypes', 'What it is told of', eventChoices, { values: shown.eventTypes }),
+    f.text('url', 'URL', { hint: 'Such as https://platform.example/webhooks.', type: 'url', value: shown.url }),
+    f.tick('eventTypes', 'Events', eventChoices, { values: shown.eventTypes }),
     await groupField(visit, {
-      label: 'Only of learners in these groups',
+      label: 'Only learners in these groups',
       hint: `None ticked: all. At most ${limits.webhookGroups}.`,
       chosen: shown.groups,
       fault: faults.groups,
@@ -240,11 +240,11 @@ async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   if (visit.form.text('once') === '') shown.eventTypes = [assessmentCompleted];
   const described = await endpointFields(visit, shown, faults);
   return formPage(visit, {
-    title: 'Register an endpoint',
-    says: 'An address of your platform that is told as soon as something happens.',
+    title: 'Register webhook endpoint',
+    says: 'The service sends each event to this URL of your platform.',
     back: { to: `${visit.base}/webhooks`, label: 'Webhooks' },
     faults,
-    button: 'Register it and show its secret',
+    button: 'Register webhook endpoint',
     fields: (f) => [described, f.once(visit.app)],
   });
 }
@@ -261,11 +261,11 @@ async function create(visit: Visit): Promise<Answer> {
       if ((await findEndpoint(work.tx, id, endpointId)) !== undefined) return null;
       return (await registerEndpoint(work, id, { ...read.description, endpointId })).secret;
     }, endpointId);
-    return shownSecret(visit, endpointId, secret, 'The endpoint is registered', null);
+    return shownSecret(visit, endpointId, secret, 'The webhook endpoint is registered', null);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'webhook_limit_exceeded') throw error;
     return createPage(visit, {
-      url: `There are ${limits.webhooksPerOrganisation} endpoints already, as many as there may be: remove one first.`,
+      url: `There are ${limits.webhooksPerOrganisation} webhook endpoints, which is the maximum. Remove one first.`,
     });
   }
 }
@@ -290,8 +290,8 @@ async function editPage(
 ): Promise<Answer> {
   const described = await endpointFields(visit, shown, faults);
   const page = formPage(visit, {
-    title: 'Edit the endpoint',
-    back: { to: `${visit.base}/webhooks/${id}`, label: 'The endpoint' },
+    title: 'Edit webhook endpoint',
+    back: { to: `${visit.base}/webhooks/${id}`, label: 'Webhook endpoint' },
     faults,
     intro: overtaken,
     button: 'Save',
@@ -324,8 +324,8 @@ async function edit(visit: Visit): Promise<Answer> {
   const groupWords = ({ groups: ids }: WrittenEndpoint) =>
     ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id)));
   const overtaken = overtakenNote([
-    ['Address', instead.url, entered.url],
-    ['What it is told of', typeWords(instead.eventTypes), typeWords(entered.eventTypes)],
+    ['URL', instead.url, entered.url],
+    ['Events', typeWords(instead.eventTypes), typeWords(entered.eventTypes)],
     ['Groups', groupWords(instead), groupWords(entered)],
   ]);
   return editPage(visit, row, written(visit), { version: versionOf(instead), overtaken });

@@ -57,7 +57,7 @@ suite('what needs somebody today', async () => {
       lines.map(({ says }) => says),
       [
         '2 answers to learners are overdue',
-        '2 learners ask for a person’s review',
+        '2 learners ask for a human review',
         '2 results to review: the engines are a level or more apart',
         '100+ placements close to a boundary',
         '3 invitations end within 3 days, not begun',
@@ -97,7 +97,7 @@ suite('what needs somebody today', async () => {
       lines.map(({ says }) => says),
       [
         '1 answer to a learner is overdue',
-        '1 learner asks for a person’s review',
+        '1 learner asks for a human review',
         '1 result to review: the engines are a level or more apart',
         '1 placement close to a boundary',
         '1 invitation ends within 3 days, not begun',
@@ -115,7 +115,7 @@ suite('what needs somebody today', async () => {
         actor: 'operator',
       }),
     );
-    const line = { to: `${base}/matching`, says: '1 learner has no reference, so platforms can’t tell who it is' };
+    const line = { to: `${base}/matching`, says: '1 learner has no reference, so platforms can’t match them' };
     const admin = await personOf(service, org.id, 'admin');
     assert.deepEqual(
       linesOf((await admin.get(base)).text).filter(({ to }) => to === line.to),
@@ -129,7 +129,7 @@ suite('what needs somebody today', async () => {
   test('platforms: dead deliveries, failing and disabled endpoints, keys unused or used from elsewhere', async () => {
     const other = await service.organisation({ name: 'Elsewhere College' });
     const developer = await personOf(service, other.id, 'developer');
-    assert.match((await developer.get(`/console/${other.publicId}`)).text, /Nothing needs anybody just now/);
+    assert.match((await developer.get(`/console/${other.publicId}`)).text, /Nothing needs attention now/);
     const { id: endpoint } = (await other.post('/webhooks', { url: 'https://elsewhere.example/hook' })).body.data;
     await app.db.query(`update webhook_endpoint set failing_since = now() where endpoint_id = $1`, [endpoint]);
     await app.db.query(
@@ -143,7 +143,7 @@ suite('what needs somebody today', async () => {
     await app.db.query('delete from key_use where organisation_id = $1', [other.id]);
     const says = async () => linesOf((await developer.get(`/console/${other.publicId}`)).text).map((line) => line.says);
     assert.deepEqual(await says(), [
-      '1 webhook endpoint fails',
+      '1 webhook endpoint is failing',
       '100+ deliveries have finally failed',
       '1 key unused for 30 days',
     ]);
@@ -158,9 +158,9 @@ suite('what needs somebody today', async () => {
     );
     await app.db.query(`update webhook_endpoint set status = 'disabled' where endpoint_id = $1`, [endpoint]);
     assert.deepEqual(await says(), [
-      '1 webhook endpoint is disabled: nothing is sent to it',
+      '1 webhook endpoint is disabled and gets no events',
       '100+ deliveries have finally failed',
-      '1 key was used from a network that is new to it',
+      '1 key was used from a new network',
     ]);
   });
 });

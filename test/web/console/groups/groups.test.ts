@@ -41,7 +41,7 @@ suite('groups', () => {
       assert.match(faulty.text, new RegExp(sentence));
     const id = await createGroup({ type: 'campus', ref: 'NORTH', group_name: 'North <campus>' });
     const again = await admin.post(`${base}/groups/create`, { type: 'campus', ref: 'NORTH', group_name: 'Other' });
-    assert.match(again.text, /There is a group of this type with this reference already/);
+    assert.match(again.text, /A group of this type with this reference exists/);
     const listed = await auditor.get(`${base}/groups?type=campus&active=yes`);
     assert.match(listed.text, /North &lt;campus&gt;/);
     assert.doesNotMatch((await auditor.get(`${base}/groups?type=cohort`)).text, /North/);
@@ -54,7 +54,7 @@ suite('groups', () => {
     const feed = scene.follow();
     await feed.poll();
     const archived = await admin.follow(await admin.post(`${base}/groups/${id}/archive`));
-    assert.match(archived.text, /It is archived/);
+    assert.match(archived.text, /The group is archived/);
     assert.deepEqual(await feed.poll(), ['ana maths: completed']);
     assert.match((await admin.get(`${base}/groups?active=no`)).text, /North/);
     await admin.post(`${base}/groups/${id}/bring-back`);
@@ -86,7 +86,7 @@ suite('groups', () => {
     );
     const made = await owner.post(`${there}/create`, { type: 'cohort', ref: 'more', group_name: 'More' });
     assert.equal(made.status, 422);
-    assert.match(made.text, /There are 500 active groups already/);
+    assert.match(made.text, /There are 500 active groups, which is the maximum/);
     const back = await owner.post(`${there}/${old.id}/bring-back`);
     assert.equal(back.status, 422);
     let page = await owner.get(there);
@@ -122,11 +122,11 @@ suite('members', () => {
     assert.match(asked.text, /Add 2 learners to <bdi>Pasted<\/bdi>\?/);
     for (const row of [
       /To be added<\/dt><dd>2/,
-      /In it already<\/dt><dd>1/,
+      /Already in the group<\/dt><dd>1/,
       /Repeated<\/dt><dd>1/,
-      /Left out<\/dt><dd>3/,
+      /Skipped<\/dt><dd>3/,
       /No learner has the reference nobody/,
-      /This is an e-mail address/,
+      /This is an email address/,
       /There is no reference in this row/,
     ])
       assert.match(asked.text, row);
@@ -149,7 +149,7 @@ suite('members', () => {
     };
     const sheet = '\uFEFFReference;Name\r\np1;Zoë\r\nunknown-1;X\r\n';
     const ofFile = await upload(Buffer.from(sheet));
-    assert.match(ofFile, /In it already<\/dt><dd>1/);
+    assert.match(ofFile, /Already in the group<\/dt><dd>1/);
     assert.match(ofFile, /No learner has the reference unknown-1/);
     assert.match(
       await upload(Buffer.from(sheet, 'utf16le')),
@@ -165,7 +165,7 @@ suite('members', () => {
       ['learner', chosen[0]![1]!],
       ['learner', chosen[1]![1]!],
     ]);
-    assert.match(leaving.text, /Take 2 learners out of <bdi>Pasted<\/bdi>\?/);
+    assert.match(leaving.text, /Remove 2 learners from <bdi>Pasted<\/bdi>\?/);
     await confirm(`${base}/groups/${id}/members`, leaving.text);
     assert.equal(await membersOf(id), 1);
     const history = await auditor.get(`${base}/groups/${id}/history`);
@@ -191,7 +191,7 @@ suite('members', () => {
     );
     const references = Array.from({ length: count }, (_, n) => `many-${n + 1}`).join('\n');
     const asked = await admin.post(`${base}/groups/${id}/add`, { references });
-    assert.match(asked.text, /It goes on in the background/);
+    assert.match(asked.text, /The change runs in the background/);
     await confirm(`${base}/groups/${id}/members`, asked.text);
     await membershipRuns.run(service.app);
     assert.equal(await membersOf(id), count);

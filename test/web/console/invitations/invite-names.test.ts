@@ -128,7 +128,7 @@ suite('a name that looks damaged', () => {
       ['row-1', 'repair'],
     ]);
     assert.equal(half.status, 422);
-    assert.match(half.text, /Choose what happens with row 2/);
+    assert.match(half.text, /Choose what to do with row 2/);
     await owner.post(`${to}/confirm`, [
       ...['1', '2', '3'].map((row) => ['asked', row] as [string, string]),
       ['row-1', 'repair'],
@@ -180,7 +180,7 @@ suite('a name that looks damaged', () => {
     const page = (await owner.follow(sent)).text;
     assert.match(page, /A name looks damaged on line 2/);
     assert.match(page, /Import 2 results\?/);
-    assert.doesNotMatch(page, /What is wrong/);
+    assert.doesNotMatch(page, /Rows to correct/);
   });
 });
 
@@ -241,7 +241,7 @@ suite('the name of a learner who is there', () => {
     ]);
     const ready = (await owner.get(to)).text;
     assert.match(ready, /Invite 5 learners\?/);
-    assert.match(ready, /The open invitation is given again, without a credit/);
+    assert.match(ready, /The open invitation is reused, without a credit/);
     assert.match(await begin(owner, org, to), /5 learners are invited/);
     assert.equal(await creditsOf(org), before - 4);
     assert.equal((await named(org)).length, 6);

@@ -55,7 +55,7 @@ suite('a table of learners in the console', () => {
     await begun('waiting', new Date('2026-01-01T12:00:00Z'));
     assert.match((await owner.get(to)).text, /Rows that still wait on <time[^>]*>31 January 2026/);
     await invitationRuns.goOn(app, org.id, once);
-    assert.match((await owner.get(to)).text, /isn’t finished 30 days after it was begun/);
+    assert.match((await owner.get(to)).text, /The service cancelled it 30 days after the start/);
   });
 
   test('one that waits ends with the standing of who began it, and follows their teams until then', async () => {
@@ -99,7 +99,7 @@ suite('a table of learners in the console', () => {
     assert.deepEqual(await states(), ['cancelled', 'cancelled', 'cancelled', 'finished', 'finished']);
     assert.match(
       (await owner.get(`${here}/invite/${off.once}`)).text,
-      /whoever began it may not invite these learners any more/,
+      /the person who started it may no longer invite these learners/,
     );
     const told = await app.db.query<{ actor: string }>(
       "select actor from audit where organisation_id = $1 and action = 'learner invite stopped'",

@@ -57,7 +57,7 @@ suite('keys in the console', async () => {
     const again = await person.post(`${base}/keys/create`, fields);
     assert.equal(await countKeys(), count);
     assert.doesNotMatch(again.text, /ars_live_/);
-    assert.match(again.text, /made before/);
+    assert.match(again.text, /created before/);
 
     const page = await person.get(`${base}/keys/${pair.access_key_id}`);
     assert.match(page.text, /members of the groups below, in maths only/);
@@ -76,8 +76,8 @@ suite('keys in the console', async () => {
       (await person.post(`${base}/keys/${pair.access_key_id}/roll`, { until: '2098-01-31' })).text,
       /ars_live_/,
     );
-    assert.match((await person.get(`${base}/keys/${pair.access_key_id}`)).text, /The last request with this key was/);
-    assert.match((await person.get(`${base}/keys/${pair.access_key_id}/revoke`)).text, /cannot be undone/);
+    assert.match((await person.get(`${base}/keys/${pair.access_key_id}`)).text, /Last request with this key/);
+    assert.match((await person.get(`${base}/keys/${pair.access_key_id}/revoke`)).text, /can’t be undone/);
     const revoked = await person.follow(await person.post(`${base}/keys/${pair.access_key_id}/revoke`));
     assert.match(revoked.text, /The key is revoked/);
     assertRefused(await client.get('/health'), 401, 'invalid_credentials');
@@ -139,7 +139,7 @@ suite('keys in the console', async () => {
     assert.equal((await ask(service.url, 'POST', other)).status, 410);
     const list = await person.get(`${base}/keys`);
     assert.match(list.text, /Used/);
-    assert.match(list.text, /Taken back/);
+    assert.match(list.text, /Revoked/);
     assert.ok(!list.text.includes('<script>'));
   });
 

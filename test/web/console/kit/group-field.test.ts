@@ -48,7 +48,7 @@ async function choosesTwo(who: Person, path: string, fields: Record<string, stri
   const second = await who.post(path, set(ticked, { group_type: 'cohort', group_search: 'Group 12', press: 'enter' }));
   assert.deepEqual(chosen(second.text), [await idOf('REF-4711')], 'what was chosen stays');
   assert.equal(open(second.text).length, limits.groupsListed);
-  assert.match(second.text, /25 found, and \d+ more: say more/);
+  assert.match(second.text, /25 found, and \d+ more: enter more/);
   light(second.text);
   for (const [name, value] of Object.entries(fields))
     assert.deepEqual(
@@ -68,7 +68,7 @@ suite('groups to choose from', () => {
     assert.equal(await count(), before, 'looking makes nothing');
     // Enter anywhere else, with the search as it was, does what the form is for.
     const made = await person.post(path, set(form, { press: 'enter' }));
-    assert.match(made.text, /The key is made/);
+    assert.match(made.text, /The key is created/);
     const [key] = await service.app.db.query<{ group_ids: string[] }>(
       'select group_ids from access_key where organisation_id = $1 order by created_at desc limit 1',
       [org.id],
@@ -80,7 +80,7 @@ suite('groups to choose from', () => {
     const path = `${base}/keys/create`;
     const empty = fieldsOf((await person.get(path)).text);
     const none = await person.post(path, set(empty, { group_search: '%', group_type: 'cohort', press: 'find' }));
-    assert.match(none.text, /No other group is like that/);
+    assert.match(none.text, /No other group matches/);
     const one = await person.post(path, set(empty, { group_search: '100%', press: 'find' }));
     assert.deepEqual(open(one.text), [await idOf('REF-7')]);
     assert.ok(!one.text.includes('<script>'));
@@ -110,11 +110,11 @@ suite('groups to choose from', () => {
       `${base}/key-links/create`,
       await choosesTwo(person, `${base}/key-links/create`, { label: 'Vendor' }),
     );
-    assert.match(link.text, /The link is ready/);
+    assert.match(link.text, /The set-up link is created/);
     const url = 'https://platform.example/hook';
     const form = await choosesTwo(person, `${base}/webhooks/create`, { url });
     const made = await person.post(`${base}/webhooks/create`, form);
-    assert.match(made.text, /The endpoint is registered/);
+    assert.match(made.text, /The webhook endpoint is registered/);
     const [endpoint] = (await org.get('/webhooks')).body.data;
     assert.equal(endpoint.group_ids.length, 2);
     const at = `${base}/webhooks/${endpoint.id}`;
@@ -133,6 +133,6 @@ suite('groups to choose from', () => {
     const owner = await personOf(service, few.id, 'owner');
     const { text } = await owner.get(`/console/${few.publicId}/keys/create`);
     assert.equal(open(text).length, 2);
-    assert.doesNotMatch(text, /Look for groups/);
+    assert.doesNotMatch(text, /Search groups/);
   });
 });

@@ -105,7 +105,7 @@ suite('who looked at whom', () => {
   test('is shown to owners, admins and auditors by name, and is in the export; an erasure leaves ids only', async () => {
     const page = (await owner.get(`${base}/learners/${id}/lookups`)).text;
     assert.match(page, /Olga Ruiz/);
-    assert.match(page, /Where a result is/);
+    assert.match(page, /Trace result/);
     assert.equal((await owner.get(`${base}/learners/${id}/lookups?before=999999999999999`)).status, 200);
     assert.equal(
       (await (await personOf(service, org.id, 'developer')).get(`${base}/learners/${id}/lookups`)).status,

@@ -40,12 +40,12 @@ suite('erasing a learner in the console', () => {
     assert.match(asked.text, /Ana &amp; Silva/);
     assert.deepEqual(facts(asked.text), {
       'Results that become tombstones': '2 results',
-      'Evidence files that go': '1 file',
+      'Evidence packs that are deleted': '1 evidence pack',
       'Invitations that end': '1 open invitation, of 1 in all',
-      'Credits that come back': '0 credits',
-      'Sittings under way that end without a result': '1 sitting',
-      'Messages to webhooks that are emptied': '3 messages',
-      'Deliveries that will not be sent any more': '2 deliveries',
+      'Credits that are returned': '0 credits',
+      'Sittings that end without a result': '1 sitting',
+      'Webhook events whose content is deleted': '3 events',
+      'Waiting deliveries that are cancelled': '2 deliveries',
     });
     assert.equal((await org.get('/learners/LRN-1')).status, 200);
     assert.equal((await admin.get(`${here}/erased`)).status, 404, 'not yet');

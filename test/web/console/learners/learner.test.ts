@@ -227,7 +227,7 @@ suite('a learner’s name and e-mail address', () => {
     for (const wrong of ['gil', 'gil@', '<gil@home.example>', 'a@b.example\r\nBcc: c@d.example'])
       assert.equal((await send(wrong)).status, 422, wrong);
     const { text } = await people.owner.get(here);
-    assert.equal([...text.matchAll(/E-mail address changed/g)].length, 2);
+    assert.equal([...text.matchAll(/Email address changed/g)].length, 2);
     assert.ok(text.includes('Asked by telephone') && text.includes('Olga Owner'));
     const [kept] = await service.app.db.query<{ text: string }>(
       `select (select string_agg(c::text, ' ') from learner_change c where organisation_id = $1) || (select string_agg(a::text, ' ') from audit a where organisation_id = $1) as text`,

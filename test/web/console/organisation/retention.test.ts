@@ -28,11 +28,11 @@ suite('retention in the console', () => {
     assert.equal(refused.status, 422);
     assert.match(refused.text, /value="two years"/);
     const saved = await owner.follow(await owner.fill(path, settings));
-    assert.match(saved.text, /The times are saved. Nothing was deleted/);
+    assert.match(saved.text, /The retention periods are saved. Nothing was deleted/);
     assert.match(saved.text, /name="results"[^>]*value=""/);
     const read = await auditor.get(path);
     assert.match(read.text, /<dt>Results with their evidence<\/dt><dd>For ever<\/dd>/);
-    assert.doesNotMatch(read.text, /Count what is due/);
+    assert.doesNotMatch(read.text, />Count due data</);
     assert.equal((await auditor.post(path, settings)).status, 404);
   });
 
@@ -68,7 +68,7 @@ suite('retention in the console', () => {
     assert.equal(wrong.status, 422);
     assert.match(wrong.text, /National Insurance number/);
     const past = await owner.post(form, { reason: 'Claim', until: '2016-01-01', once: service.app.random.uuid() });
-    assert.match(past.text, /Choose a day from today on/);
+    assert.match(past.text, /Choose today or a later day/);
     const once = service.app.random.uuid();
     for (let i = 0; i < 2; i++)
       assert.equal(
@@ -78,7 +78,7 @@ suite('retention in the console', () => {
     const list = (await auditor.get(`${base}/data-protection/holds`)).text;
     assert.equal(list.split('Claim &lt;17&gt;').length, 2);
     const refused = await owner.post(`${base}/learners/${held}/erase`);
-    assert.deepEqual([refused.status, /A legal hold is on this learner/.test(refused.text)], [409, true]);
+    assert.deepEqual([refused.status, /The learner is under a legal hold/.test(refused.text)], [409, true]);
     assert.equal((await org.get('/learners/held')).status, 200);
   });
 
@@ -86,27 +86,27 @@ suite('retention in the console', () => {
     const counted = await owner.post(`${path}/preview`, { once: service.app.random.uuid() });
     await carryOutRuns(service.app);
     const dryRun = await owner.follow(counted);
-    assert.match(dryRun.text, /What retention would delete/);
+    assert.match(dryRun.text, /<h1>Due data/);
     assert.ok(dryRun.text.includes(old) && !dryRun.text.includes(held));
     const here = counted.headers.location!;
-    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
+    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete due data\?/);
     await owner.fill(path, { ...settings, answers: '1' });
     const others = await owner.follow(await owner.post(`${here}/carry-out`));
-    assert.match(others.text, /Nothing was deleted: count what is due again/, 'other months than were counted by');
+    assert.match(others.text, /Nothing was deleted\. The months have changed/, 'other months than were counted by');
     await owner.fill(path, settings);
     assert.equal((await org.get('/learners/old')).status, 200);
     const [first, second] = await Promise.all([owner.post(`${here}/carry-out`), owner.post(`${here}/carry-out`)]);
     assert.equal(first.headers.location, second.headers.location, 'one run');
     await carryOutRuns(service.app);
     const done = await owner.follow(first);
-    assert.match(done.text, /What retention deleted/);
+    assert.match(done.text, /Deleted data/);
     assert.equal((await org.get('/learners/old')).status, 404);
     assert.equal((await org.get('/learners/held')).status, 200);
     assert.match((await owner.get(path)).text, /Deleted/);
 
     const [, holdId] = /holds\/([0-9a-f-]{36})\/release/.exec((await owner.get(`${base}/data-protection/holds`)).text)!;
     const release = `${base}/data-protection/holds/${holdId}/release`;
-    assert.match((await owner.get(release)).text, /Release this hold\?/);
+    assert.match((await owner.get(release)).text, /Release legal hold\?/);
     await owner.post(release);
     assert.equal((await owner.post(release)).status, 404, 'once');
     assert.equal((await owner.post(`${base}/learners/${held}/erase`)).status, 303);
@@ -120,15 +120,15 @@ suite('retention in the console', () => {
       "update background_job set progress = progress || jsonb_build_object('stopped_by', $2::text) where job_id = $1",
       [here.slice(-36), 'x'],
     );
-    assert.match((await owner.follow(await owner.get(`${here}/carry-out`))).text, /count what is due again/);
+    assert.match((await owner.follow(await owner.get(`${here}/carry-out`))).text, /Count due data again/);
     await service.app.db.query(
       `update background_job set progress = progress || '{"stopped_by":null}' where job_id = $1`,
       [here.slice(-36)],
     );
-    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
+    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete due data\?/);
     clock.advance(2 * 86_400_000);
     const late = await personOf(service, org.id, 'owner');
     for (const answer of [await late.get(`${here}/carry-out`), await late.post(`${here}/carry-out`)])
-      assert.match((await late.follow(answer)).text, /count what is due again/);
+      assert.match((await late.follow(answer)).text, /Count due data again/);
   });
 });

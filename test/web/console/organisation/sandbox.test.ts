@@ -46,7 +46,7 @@ suite('a sandbox', () => {
     const developer = await personOf(patient, org.id, 'developer');
     const tutor = await personOf(patient, org.id, 'tutor');
     const asked = await owner.follow(await owner.post(`${base}/sandbox`));
-    assert.match(asked.text, /Asked for on/);
+    assert.match(asked.text, /Requested on/);
     const by = { actor: 'operator', action: 'sandbox grant', requestId: systemRandom.uuid() };
     const organisation = await readOrganisation(patient.app.db, org.id);
     const ids = await Promise.all([1, 2].map(() => grantSandbox(patient.app, organisation, by)));
@@ -93,12 +93,12 @@ suite('a sandbox', () => {
       (await owner.post(`${to}/test-result`, { learner, subject: 'maths' })).headers.location,
       `${to}?did=made`,
     );
-    assert.doesNotMatch((await owner.get(to)).text, /✓<\/span> A test learner/);
+    assert.doesNotMatch((await owner.get(to)).text, /✓<\/span> A platform has received a test result/);
     const fresh = (await all()).filter((one) => !held.has(one.assessment_id));
     assert.equal(fresh.length, 1);
     assert.equal(fresh[0].subject, 'maths');
     assert.equal(fresh[0].learner.learner_id, learner);
-    assert.match((await owner.get(to)).text, /✓<\/span> A test learner/);
+    assert.match((await owner.get(to)).text, /✓<\/span> A platform has received a test result/);
     // Anew: other data, other keys, the organisation itself as it was.
     const again = (await owner.post(`${base}/sandbox/reset`)).headers.location!;
     assert.notEqual(again, `${to}?did=reset`);
@@ -207,7 +207,7 @@ suite('a sandbox', () => {
     const failed = await stays.post(`${base}/sandbox`);
     db.transaction = transaction;
     assert.equal(failed.status, 503);
-    assert.match(failed.text, /The sandbox is there/);
+    assert.match(failed.text, /The sandbox is incomplete/);
     assert.doesNotMatch(failed.text, /Nothing was changed/);
     const there = await of();
     assert.equal(there.length, 1);

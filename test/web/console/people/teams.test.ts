@@ -38,7 +38,7 @@ suite('teams', () => {
     assert.deepEqual([group.type, group.ref, group.name], ['team', 'ONE', 'Team ONE']);
     assert.equal((await org.patch(`/groups/${team}`, { name: 'x' })).status, 422);
     const again = await admin.post(`${base}/teams/create`, { ref: 'ONE', group_name: 'Other' });
-    assert.match(again.text, /There is a team with this reference already/);
+    assert.match(again.text, /A team with this reference exists/);
     assert.equal((await admin.get(`${base}/groups/${team}`)).headers.location, `${base}/teams/${team}`);
     const cohort = await scene.group('NOTEAM');
     assert.equal((await admin.get(`${base}/teams/${cohort.id}`)).status, 404);
@@ -53,7 +53,7 @@ suite('teams', () => {
     await org.post(`/groups/${cohort.id}/members`, { learner_refs: ['ana', 'bo'] });
     await adds(north, 'ana');
     await adds(south, 'bo');
-    assert.match((await tutor.get(`${base}/teams`)).text, /You work with no team yet/);
+    assert.match((await tutor.get(`${base}/teams`)).text, /You are in no team yet/);
     assert.equal((await tutor.get(`${base}/teams/${north}`)).status, 404);
 
     const choosing = await admin.get(`${base}/teams/${north}/staff`);
@@ -69,7 +69,7 @@ suite('teams', () => {
     assert.doesNotMatch(groups.text, /EMPTY|SOUTH/);
     const mixed = await tutor.get(`${base}/groups/${cohort.id}`);
     assert.match(mixed.text, /Ana Silva/);
-    assert.match(mixed.text, /Learners now<\/dt><dd>1</, 'only theirs are counted');
+    assert.match(mixed.text, /Learners<\/dt><dd>1</, 'only theirs are counted');
     assert.doesNotMatch(mixed.text, /Bo Berg/);
     assert.doesNotMatch((await tutor.get(`${base}/groups/${cohort.id}/history`)).text, /Bo Berg/);
     for (const id of [empty.id, south]) assert.equal((await tutor.get(`${base}/groups/${id}`)).status, 404);
@@ -94,8 +94,11 @@ suite('teams', () => {
     assert.doesNotMatch(asked.text, /The cohort/, 'only teams are offered');
     await confirm(`${base}/groups/${from}/members`, asked.text, { target: to });
     assert.match((await tutor.get(`${base}/teams/${to}`)).text, /Mover m1[^]*Mover m2/);
-    assert.match((await admin.get(`${base}/teams/${from}`)).text, /Nobody is in it/);
-    assert.match((await admin.get(`${base}/groups/${to}/archive`)).text, /Tutors see nobody by an archived team/);
+    assert.match((await admin.get(`${base}/teams/${from}`)).text, /The group has no learners/);
+    assert.match(
+      (await admin.get(`${base}/groups/${to}/archive`)).text,
+      /Tutors no longer see the learners of an archived team/,
+    );
     await admin.post(`${base}/groups/${to}/archive`);
     assert.equal((await tutor.get(`${base}/teams/${to}`)).status, 404);
   });
@@ -114,6 +117,6 @@ suite('teams', () => {
     assert.match(page.text, /New Account/);
     assert.equal((await person.get(`${base}/teams/${team}`)).status, 303, 'the old account is signed out');
     await admin.post(`${base}/people/${accepted!.userId}/remove`);
-    assert.match((await admin.get(`${base}/teams/${team}`)).text, /Nobody works with it yet/);
+    assert.match((await admin.get(`${base}/teams/${team}`)).text, /The team has no staff yet/);
   });
 });

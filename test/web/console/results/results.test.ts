@@ -164,7 +164,7 @@ suite('a tutor', () => {
     }
     assert.equal((await tutor.get(`${base}/results/${benMaths.id}`)).status, 200);
     const nobody = await personOf(service, org.id, 'tutor');
-    assert.match((await nobody.get(`${base}/results`)).text, /You work with no team yet/);
+    assert.match((await nobody.get(`${base}/results`)).text, /You are in no team yet/);
     assert.deepEqual(await csvRows(nobody), []);
   });
 });
@@ -273,9 +273,9 @@ suite('results as a file', () => {
     await db.query('update feed set digest_n = $2 where organisation_id = $1', [many.org.id, limits.sheetRows]);
     const path = `/console/${many.org.publicId}/results/export`;
     const refused = await admin.post(path, { format: 'xlsx' });
-    assert.deepEqual([refused.status, refused.text.includes('One sheet holds 1,048,575 results.')], [422, true]);
+    assert.deepEqual([refused.status, refused.text.includes('One sheet has room for 1,048,575 results.')], [422, true]);
     const week = `${path}?from=2026-07-06&to=2026-07-12`;
-    assert.match((await admin.get(week)).text, /At most 1,048,576.*The download of a workbook with more breaks off/s);
+    assert.match((await admin.get(week)).text, /At most 1,048,576.*A larger workbook stops early/s);
     const sent = await admin.post(week, { format: 'xlsx' });
     assert.equal(sent.status, 200);
     assert.match(strFromU8(unzipSync(sent.bytes)['xl/worksheets/sheet1.xml']!), /one-1/);

@@ -23,11 +23,11 @@ suite('single sign-on', () => {
     const chief = await personOf(service, other.id, 'owner');
     const isOff = async () => assert.match((await chief.get(theirs)).text, /State<\/dt><dd>Off/);
     for (const [wrong, says] of [
-      [{ issuer: 'https://nobody.invalid' }, /No provider answers as this issuer\. Nothing was saved/],
-      [{ issuer: `${issuer}/none` }, /No provider answers as this issuer/],
-      [{ issuer: 'https://localhost:1443' }, /No provider answers as this issuer/],
-      [{ client_id: 'unknown' }, /does not accept this client id with this secret\. Nothing was saved/],
-      [{ client_secret: 'wrong' }, /does not accept this client id with this secret/],
+      [{ issuer: 'https://nobody.invalid' }, /No identity provider answers at this URL\. Nothing was saved/],
+      [{ issuer: `${issuer}/none` }, /No identity provider answers at this URL/],
+      [{ issuer: 'https://localhost:1443' }, /No identity provider answers at this URL/],
+      [{ client_id: 'unknown' }, /does not accept this client ID and secret\. Nothing was saved/],
+      [{ client_secret: 'wrong' }, /does not accept this client ID and secret/],
     ] as const) {
       const refused = await chief.fill(theirs, { ...settings, ...wrong });
       assert.equal(refused.status, 422, JSON.stringify(wrong));
@@ -36,11 +36,11 @@ suite('single sign-on', () => {
       await isOff();
     }
     const saved = await chief.follow(await chief.fill(theirs, settings));
-    assert.match(saved.text, /The provider answered and accepted the client/);
+    assert.match(saved.text, /The identity provider accepted the client/);
     const { text } = await chief.get(theirs);
     assert.match(text, /State<\/dt><dd>On\./);
-    assert.match(text, /The provider answered at /);
-    assert.match(text, /People who sign in there<\/dt><dd>Nobody yet/);
+    assert.match(text, /The identity provider answered at /);
+    assert.match(text, /People who sign in there<\/dt><dd>None yet/);
     // What was set stays where the next settings don't hold.
     assert.equal((await chief.fill(theirs, { ...settings, client_secret: 'wrong' })).status, 422);
     assert.match((await chief.get(theirs)).text, /State<\/dt><dd>On\./);

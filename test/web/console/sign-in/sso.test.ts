@@ -250,7 +250,11 @@ suite('single sign-on', () => {
     await by(ana, signInThere, 'ana');
     laterMs = 3 * 60_000;
     const refused = await by(ana, '/console/sso/confirm', 'ana').finally(() => (laterMs = 0));
-    assert.deepEqual([refused.status, /its clock may be ahead/.test(refused.text)], [403, true], refused.text);
+    assert.deepEqual(
+      [refused.status, /the clock of this service may be ahead/.test(refused.text)],
+      [403, true],
+      refused.text,
+    );
     assert.match((await ana.get(`${base}/people/invite`)).headers.location!, /^\/console\/confirm/);
     assert.ok(service.logged.some((line) => line.includes('"sso.failed"') && line.includes('stale_proof')));
   });
@@ -333,7 +337,7 @@ suite('single sign-on', () => {
         [200, undefined],
         `${path} ${headers['sec-fetch-site']}`,
       );
-      assert.match(asked.text, /Sign in at <bdi>Northfield College<\/bdi>’s provider\?/);
+      assert.match(asked.text, /Sign in through <bdi>Northfield College<\/bdi>’s identity provider\?/);
       assert.equal((await one.post(path, fieldsOf(asked.text), { 'sec-fetch-site': 'cross-site' })).status, 403);
     }
     assert.equal((await tutor.get(base)).status, 200, 'their session is still theirs');
