@@ -13,18 +13,11 @@ import type { Settings } from '../../src/platform/config/settings.ts';
 import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
-/**
- * Questions to a process. `figures`: the metrics of the process, together with metrics that the process reads from the
- * database.
- */
+/** Questions to a process. `figures`: its metrics, together with those that it reads from the database. */
 type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
-type Answer = { [What in keyof Answers]: { what: What; answer: Answers[What] } }[keyof Answers];
-type Message = Answer | 'reached' | 'started';
+type Message = { what: keyof Answers; answer: Answers[keyof Answers] } | 'reached' | 'started';
 
-/**
- * How long the supervisor waits for an answer. A probe waits for 1 second, so later answers about readiness are
- * useless.
- */
+/** How long the supervisor waits for an answer. A probe waits for 1 second. */
 const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
 
 const maxFailedStarts = 10;
@@ -47,7 +40,7 @@ export const sendSupervisor = (message: Message): void => {
 export function answerSupervisor(state: OperationsSource & { figures(): Promise<void> }): void {
   process.on('message', async (what: keyof Answers) => {
     if (what === 'figures') await state.figures();
-    sendSupervisor(what === 'readiness' ? { what, answer: await state.readiness() } : { what, answer: readMetrics() });
+    sendSupervisor({ what, answer: what === 'readiness' ? await state.readiness() : readMetrics() });
   });
   sendSupervisor('started');
 }
@@ -71,9 +64,10 @@ export async function supervise(count: number, settings: Settings, signal: Abort
 class Processes implements OperationsSource {
   readonly #count: number;
   readonly #signal: AbortSignal;
-  readonly #reached = new Set<Worker>();
   /** The last metrics of each process that serves. */
   readonly #serving = new Map<Worker, Snapshot>();
+  /** Whether a process has reached the database since the last one ended. */
+  #hasReached = false;
   #ended: Snapshot = {};
   // The counter starts at its maximum: if the first start fails and no process serves, all processes end.
   #failedStarts = maxFailedStarts;
@@ -87,34 +81,30 @@ class Processes implements OperationsSource {
   start(): void {
     const worker = cluster.fork();
     worker.on('message', (message: Message) => {
-      this.#reached.add(worker);
+      this.#hasReached = true;
       if (typeof message !== 'string') worker.emit(message.what, message.answer);
       if (message !== 'started') return;
       this.#serving.set(worker, {});
       this.#failedStarts = 0;
     });
-    worker.on('exit', () => this.#startAgain(worker));
+    worker.on('exit', () => void this.#startAgain(worker));
   }
 
-  #startAgain(worker: Worker): void {
+  async #startAgain(worker: Worker): Promise<void> {
     const last = this.#serving.get(worker);
     this.#ended = merged([this.#ended, outlasting(last ?? {})]);
     this.#serving.delete(worker);
-    this.#reached.delete(worker);
+    this.#hasReached = false;
     if (this.#signal.aborted || this.hasFailed) return;
-    if (last === undefined) this.#failedStarts += 1;
-    else if (this.#serving.size === 0) this.#failedStarts = 0;
-    const waitMs = restartDelay(last === undefined ? this.#failedStarts : 0, this.#serving.size);
-    if (waitMs === null) {
-      this.hasFailed = true;
-      process.kill(process.pid, 'SIGTERM');
-      return;
-    }
-    const start = () => {
-      metricDefinitions.restarts.count();
-      this.start();
-    };
-    void delay(waitMs, undefined, { signal: this.#signal }).then(start, () => {});
+    const serving = this.#serving.size;
+    this.#failedStarts = last === undefined ? this.#failedStarts + 1 : serving === 0 ? 0 : this.#failedStarts;
+    const waitMs = restartDelay(last === undefined ? this.#failedStarts : 0, serving);
+    this.hasFailed = waitMs === null;
+    if (waitMs === null) return void process.kill(process.pid, 'SIGTERM');
+    await delay(waitMs, undefined, { signal: this.#signal }).catch(() => {});
+    if (this.#signal.aborted) return;
+    metricDefinitions.restarts.count();
+    this.start();
   }
 
   async stop(): Promise<void> {
@@ -151,7 +141,7 @@ class Processes implements OperationsSource {
     // Until a process serves, the supervisor reports these two metrics itself.
     const isNone = this.#serving.size === 0;
     metricDefinitions.opening.set(isNone && !this.#signal.aborted ? 1 : 0);
-    if (isNone) metricDefinitions.databaseUp.set(this.#reached.size > 0 ? 1 : 0);
+    if (isNone) metricDefinitions.databaseUp.set(this.#hasReached ? 1 : 0);
     else metricDefinitions.databaseUp.clear();
     return exposition(merged([readMetrics(), this.#ended, ...snapshots]));
   }
