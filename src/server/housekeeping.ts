@@ -2,7 +2,7 @@ import { pruneIdempotency } from '../api/idempotency.ts';
 import type { App } from '../platform/app.ts';
 import { dropAuditMonths, makeAuditMonths } from '../platform/audit/months.ts';
 import { scrubDigest } from '../feed/digest-repair.ts';
-import { membershipRuns, pruneMoves } from '../organisations/groups/runs.ts';
+import { membershipRuns } from '../organisations/groups/runs.ts';
 import { foldRefused } from '../platform/audit/refused.ts';
 import { sealAudit } from '../platform/audit/seal.ts';
 import { pruneRequests } from '../governance/subject-requests/subject-requests.ts';
@@ -12,14 +12,14 @@ import { pruneAccessLog } from '../governance/access-log/access-log.ts';
 import { importRuns, pruneImports } from '../records/import/run.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
-import { invitationRuns, pruneDrafts } from '../sittings/invitations/runs/run.ts';
+import { invitationRuns } from '../sittings/invitations/runs/run.ts';
 import { pruneMails } from '../platform/mail/outbox.ts';
 import { giveUpMails } from '../platform/mail/worker.ts';
 import { forgetLeavingLearners } from '../governance/erasure/forget.ts';
 import { pruneUserInvitations } from '../organisations/users/invitations.ts';
 import { pruneSessions } from '../organisations/users/sessions.ts';
 import { pruneAttempts } from '../organisations/users/throttle.ts';
-import { carryOutRuns, pruneDryRuns } from '../governance/retention/run.ts';
+import { carryOutRuns, retentionRuns } from '../governance/retention/run.ts';
 import { followRestores } from '../governance/restore/erasures.ts';
 import { dropEventMonths, makeEventMonths, pruneDeliveries } from '../integrations/webhooks/retention.ts';
 import { renewEncryption } from '../integrations/webhooks/endpoints/secrets.ts';
@@ -56,11 +56,11 @@ const chores: Record<string, Chore> = {
   imports: importRuns.run,
   old_imports: pruneImports,
   moves: membershipRuns.run,
-  old_moves: inOne(pruneMoves),
+  old_moves: membershipRuns.prune,
   invitations: invitationRuns.run,
-  old_drafts: inOne(pruneDrafts),
+  old_drafts: invitationRuns.prune,
   digest: scrubDigest,
-  dry_runs: inOne(pruneDryRuns),
+  dry_runs: retentionRuns.prune,
   subject_requests: inOne((work) => pruneRequests(work, limits.subjectRequestTextsMs)),
   access_log: inOne((work) => pruneAccessLog(work, limits.accessLogMs)),
   sessions: inOne(pruneSessions),

@@ -35,8 +35,10 @@ export type Stepped<P> = { status?: JobRow['status']; progress?: Partial<P> };
 
 type Because = string | null;
 
-type Handler<J, P> = {
+type Handler<J, I, P> = {
   kind: JobKind;
+  /** How long jobs are kept: drafts after their creation, and other jobs after their end. */
+  kept?: { which: 'draft' | 'ended'; ms: number; input?: Partial<I> };
   /** The job continues while the organisation is suspended. */
   evenSuspended?: true;
   /** @returns null if there is nothing to do now */
@@ -95,7 +97,7 @@ type Changes<I, P> = {
   progress?: Partial<P> & { cancelled_because?: Because };
 };
 
-function rowsOf<I extends object, P extends object>(kind: JobKind) {
+function rowsOf<I extends object, P extends object>({ kind, kept }: Handler<JobRow & I & P, I, P>) {
   type Job = JobRow & I & P;
   const all = async (tx: Tx, sql: typeof byId, values: unknown[]): Promise<Job[]> =>
     (await tx.query<Stored<I, P>>(sql, values)).map(flat);
@@ -123,29 +125,26 @@ function rowsOf<I extends object, P extends object>(kind: JobKind) {
       all(tx, unended, [organisationId, kind, before]),
     items: async ({ tx }: UnitOfWork, { organisation_id: id, run_id: runId }: JobKey, from: number, count: number) =>
       (await tx.query<{ items: string[] }>(items, [id, runId, from, count]))[0]!.items,
-    async save(
-      work: UnitOfWork,
-      { organisation_id: id, run_id: runId }: JobKey,
-      changes: Changes<I, P>,
-    ): Promise<void> {
+    async save(work: UnitOfWork, { organisation_id: id, run_id: runId }: JobKey, changes: Changes<I, P>) {
       const { status = null, createdBy = null, startedAt = null, input = {}, progress = {} } = changes;
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
     },
-    /** Deletes old jobs: `ended` jobs that ended before a time, or `draft` jobs that were created before a time. */
-    async prune(tx: Tx, which: 'draft' | 'ended', before: Date, input: Partial<I> = {}): Promise<void> {
-      await tx.query(prune, [kind, which, before, JSON.stringify(input)]);
+    /** Deletes the jobs that were kept for long enough. */
+    async prune({ db, clock }: Pick<App, 'db' | 'clock'>): Promise<void> {
+      const { which, ms, input = {} } = kept!;
+      await db.query(prune, [kind, which, new Date(clock.nowMs() - ms), JSON.stringify(input)]);
     },
   };
 }
 
 /** The jobs of one kind. `I`: the input of a job. `P`: its progress. */
-export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, P>) {
+export function jobsOf<I extends object, P extends object>(handler: Handler<JobRow & I & P, I, P>) {
   type Job = JobRow & I & P;
   const { kind, step } = handler;
 
   const jobs = {
-    ...rowsOf<I, P>(kind),
+    ...rowsOf<I, P>(handler),
     /**
      * Cancels a job that the caller has locked; completed steps stay. `because`: why the service cancels the job, for
      * the audit log.
@@ -192,12 +191,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
      * Runs steps until the job has nothing to do now. `evenSuspended`: also while the organisation is suspended, for
      * commands of the operator.
      */
-    goOn(
-      app: App,
-      organisationId: number,
-      runId: string,
-      { signal, evenSuspended = false }: Going = {},
-    ): Promise<void> {
+    goOn(app: App, organisationId: number, runId: string, { signal, evenSuspended = false }: Going = {}) {
       const once = async (work: UnitOfWork): Promise<boolean> => {
         const { suspended } = await lockFeed(work, organisationId);
         const isSuspended = suspended && !evenSuspended;
@@ -218,19 +212,15 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         jobs.goOn(app, id, runId, { signal }),
       );
     },
-    /**
-     * Calls `inside` for each job that has the status and was created before a time. Each call has its own unit of
-     * work.
-     */
-    async eachOld(
-      app: App,
-      status: JobRow['status'],
-      before: Date,
-      inside: (work: UnitOfWork, organisationId: number, runId: string) => Promise<unknown>,
-    ): Promise<void> {
-      const found = await app.db.query<JobKey>(old, [kind, status, before]);
+    /** Cancels the jobs that have had the status for too long. A job whose status changes meanwhile continues. */
+    async cancelOld(app: App, status: JobRow['status'], ms: number, because: Because = null): Promise<void> {
+      const found = await app.db.query<JobKey>(old, [kind, status, new Date(app.clock.nowMs() - ms)]);
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>
-        withUnitOfWork(app, feedQueue(id), async (work) => void (await inside(work, id, runId))),
+        withUnitOfWork(
+          app,
+          feedQueue(id),
+          async (work) => void (await jobs.cancel(work, id, runId, { from: [status], because })),
+        ),
       );
     },
   };

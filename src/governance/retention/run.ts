@@ -28,7 +28,11 @@ type Progress = {
 };
 export type Run = JobRow & Input & Progress;
 
-export const retentionRuns = jobsOf<Input, Progress>({ kind: 'retention', step });
+export const retentionRuns = jobsOf<Input, Progress>({
+  kind: 'retention',
+  kept: { which: 'ended', ms: limits.dryRunMs, input: { dry_run: true } },
+  step,
+});
 
 export type Tally = {
   learners: number;
@@ -190,6 +194,3 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
   );
   await retentionRuns.run(app, signal);
 }
-
-export const pruneDryRuns = (work: UnitOfWork): Promise<void> =>
-  retentionRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.dryRunMs), { dry_run: true });

@@ -108,7 +108,12 @@ type Input = { endpoint_id: string | null; failed_since: string | null; delivery
 type Progress = { total: number; resent: number; reached_at: string; reached_id: string };
 export type Resend = JobRow & Input & Progress;
 
-export const resends = jobsOf<Input, Progress>({ kind: 'resend', evenSuspended: true, step });
+export const resends = jobsOf<Input, Progress>({
+  kind: 'resend',
+  kept: { which: 'ended', ms: limits.resendsKeptMs },
+  evenSuspended: true,
+  step,
+});
 
 /** All dead letters since a time, of one endpoint or of all endpoints; or the deliveries with these IDs. */
 export type Which = { endpointId: string | null; failedSince: Date } | { deliveryIds: string[] };
@@ -142,15 +147,19 @@ const resend = statement('resend.deliveries')`
   update delivery d set ${again}
     from locked l where d.organisation_id = $1 and d.delivery_id = l.delivery_id returning d.delivery_id`;
 
-function bound(organisationId: number, which: Which, before: Date) {
-  return 'deliveryIds' in which
-    ? { which: selected, values: [organisationId, null, null, which.deliveryIds, before] }
-    : { which: failed, values: [organisationId, which.endpointId, which.failedSince, null, before] };
-}
+const inputOf = (which: Which): Input =>
+  'deliveryIds' in which
+    ? { endpoint_id: null, failed_since: null, delivery_ids: which.deliveryIds }
+    : { endpoint_id: which.endpointId, failed_since: which.failedSince.toISOString(), delivery_ids: null };
+
+const bound = (organisationId: number, input: Input, before: Date) => ({
+  which: input.delivery_ids === null ? failed : selected,
+  values: [organisationId, input.endpoint_id, input.failed_since, input.delivery_ids, before],
+});
 
 /** The number of deliveries that a job would send now. */
 export async function countResendable(tx: Tx, organisationId: number, which: Which, now: Date): Promise<number> {
-  const { which: text, values } = bound(organisationId, which, now);
+  const { which: text, values } = bound(organisationId, inputOf(which), now);
   return (await tx.query<{ count: number }>(countOf(text), values))[0]!.count;
 }
 
@@ -163,24 +172,14 @@ export async function orderResend(
   const before = await resends.find(work.tx, organisationId, runId);
   if (before !== undefined) return before;
   const total = await countResendable(work.tx, organisationId, which, new Date(work.nowMs));
-  const input =
-    'deliveryIds' in which
-      ? { endpoint_id: null, failed_since: null, delivery_ids: which.deliveryIds }
-      : { endpoint_id: which.endpointId, failed_since: which.failedSince.toISOString(), delivery_ids: null };
   const progress = { total, resent: 0, reached_at: '-infinity', reached_id: nilUuid };
-  await resends.order(work, organisationId, { runId, by, input, progress });
+  await resends.order(work, organisationId, { runId, by, input: inputOf(which), progress });
   return (await resends.find(work.tx, organisationId, runId))!;
 }
 
 async function step(work: UnitOfWork, order: Resend): Promise<Stepped<Progress>> {
-  const { organisation_id: id, created_at: before, endpoint_id: endpointId, failed_since: failedSince } = order;
-  const { which, values } = bound(
-    id,
-    order.delivery_ids === null
-      ? { endpointId, failedSince: new Date(failedSince!) }
-      : { deliveryIds: order.delivery_ids },
-    before,
-  );
+  const { organisation_id: id, created_at: before } = order;
+  const { which, values } = bound(id, order, before);
   type Next = { delivery_id: string; event_id: string; created_at: string };
   const next = await work.tx.query<Next>(nextOf(which), [...values, order.reached_at, order.reached_id]);
   const last = next.at(-1);

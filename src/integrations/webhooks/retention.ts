@@ -81,7 +81,7 @@ const deleteEvents = statement('prune.events')`
 export async function pruneDeliveries({ db, clock, log }: App): Promise<{ deliveries: number; events: number }> {
   const before = new Date(clock.nowMs() - keepMs);
   await pruneNotices(db, before);
-  await resends.prune(db, 'ended', before);
+  await resends.prune({ db, clock });
   const removed = { deliveries: 0, events: 0 };
   for (const { organisation_id: id } of await db.query<{ organisation_id: number }>(withRows)) {
     removed.deliveries += (await db.query<{ count: number }>(deleteDeliveries, [id, before]))[0]!.count;

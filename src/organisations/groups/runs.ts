@@ -13,6 +13,7 @@ export type MembershipRun = JobRow & Moving & Progress;
  */
 export const membershipRuns = jobsOf<Moving, Progress>({
   kind: 'membership_run',
+  kept: { which: 'ended', ms: limits.membershipRunsKeptMs },
   // The first slice has checked whether the person may change teams, so later slices do not check again.
   step: (work, run) => moveSlice(work, run, true),
 });
@@ -45,6 +46,3 @@ async function moveSlice(work: UnitOfWork, run: MembershipRun, managingTeams: bo
   const progress = added(run, { reached: slice.length, changed });
   return { status: progress.reached >= run.total ? 'finished' : 'running', progress };
 }
-
-export const pruneMoves = (work: UnitOfWork): Promise<void> =>
-  membershipRuns.prune(work.tx, 'ended', new Date(work.nowMs - limits.membershipRunsKeptMs));

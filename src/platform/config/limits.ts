@@ -173,6 +173,7 @@ export const limits = {
   pastedFaultsShown: 200,
   membershipsAtOnce: 500,
   membershipRunsKeptMs: 30 * 24 * 3600_000,
+  resendsKeptMs: 30 * 24 * 3600_000,
   groupsInChoice: 300,
   /** Metrics count up to this number of rows. */
   rowsCounted: 100_000,

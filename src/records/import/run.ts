@@ -38,6 +38,7 @@ export type ImportRun = JobRow & Input & Progress;
 
 export const importRuns = jobsOf<Input, Progress>({
   kind: 'import_run',
+  kept: { which: 'ended', ms: limits.importRunsKeptMs },
   step: writeBatch,
   forget: ({ tx }, run) => tx.query(dropRows, [run.organisation_id, run.run_id]),
   cancelled: {
@@ -163,14 +164,9 @@ async function dryRun(
 export async function keepImport(
   work: UnitOfWork,
   organisationId: number,
-  {
-    runId,
-    by,
-    dates,
-    events,
-    trial,
-  }: { runId: string; by: string; dates: Dates; events: boolean; trial: DryRunResult },
+  input: { runId: string; by: string; dates: Dates; events: boolean; trial: DryRunResult },
 ): Promise<void> {
+  const { runId, by, dates, events, trial } = input;
   const { fresh, changed, same, faulty, faults } = trial;
   const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0, cancelled_because: null };
   const progress = { fresh, changed, same, faulty, faults, ...counts };
@@ -249,15 +245,9 @@ export function whyCancelled({ cancelled_because: because }: ImportRun): string 
 
 /** Cancels imports that took too long, even of suspended organisations, and deletes old runs (docs/decisions/0024). */
 export async function pruneImports(app: App): Promise<void> {
-  const before = (ms: number) => new Date(app.clock.nowMs() - ms);
-  // If a person has started the import in the meantime, it is not a draft, so `cancel` leaves it alone.
-  await importRuns.eachOld(app, 'draft', before(limits.importKeptMs), (work, id, runId) =>
-    importRuns.cancel(work, id, runId, { from: ['draft'] }),
-  );
-  await importRuns.eachOld(app, 'running', before(limits.importRunMs), (work, id, runId) =>
-    importRuns.cancel(work, id, runId, { from: ['running'], because: 'overdue' }),
-  );
-  await importRuns.prune(app.db, 'ended', before(limits.importRunsKeptMs));
+  await importRuns.cancelOld(app, 'draft', limits.importKeptMs);
+  await importRuns.cancelOld(app, 'running', limits.importRunMs, 'overdue');
+  await importRuns.prune(app);
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
-import { readRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
+import { pageOfRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
 import { beginRun, correctRun, draftRun, invitationRuns } from '../../../src/sittings/invitations/runs/run.ts';
 import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
 import { lastInstantOf } from '../../../src/organisations/zone.ts';
@@ -34,7 +34,7 @@ suite('an erasure between the check of a draft and what follows', async () => {
       [0, 1],
     );
     await withUnitOfWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: first, ...within }));
-    const rows = () => readRows(app.db, org.id, runId);
+    const rows = () => pageOfRows(app.db, org.id, runId);
     const given = async () => (await rows()).map(({ row_no, cells }) => ({ row_no, cells: cells! }));
     const erases = () =>
       withUnitOfWork((work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
@@ -68,7 +68,7 @@ suite('an erasure between the check of a draft and what follows', async () => {
     await erases();
     const runId = app.random.uuid();
     await withUnitOfWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: asDraft, ...within }));
-    const kept = await readRows(app.db, org.id, runId);
+    const kept = await pageOfRows(app.db, org.id, runId);
     assert.deepEqual(
       kept.map((row) => row.cells),
       [other.cells, more[2]!.cells, { ref: 'E-7', full_name: 'Gil' }],

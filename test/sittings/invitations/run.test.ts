@@ -9,7 +9,7 @@ import { checkRows } from '../../../src/sittings/invitations/runs/check.ts';
 import { contextOf } from '../../../src/sittings/invitations/runs/context.ts';
 import { extendInvitation, TooSoon } from '../../../src/sittings/invitations/extend.ts';
 import type { Within } from '../../../src/sittings/invitations/invite.ts';
-import { readRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
+import { pageOfRows } from '../../../src/sittings/invitations/runs/read-runs.ts';
 import { beginRun, draftRun, invitationRuns } from '../../../src/sittings/invitations/runs/run.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { readInviteTable } from '../../../src/sittings/invitations/runs/table.ts';
@@ -99,7 +99,7 @@ suite('a table of learners is read', async () => {
     const [first, second] = [await one.run(), await two.run()];
     assert.deepEqual([first.invited, second.invited, second.refused, second.status], [2, 1, 1, 'finished']);
     assert.equal(await counted(org, 'learner'), 3);
-    const [row] = await readRows(app.db, org.id, two.runId);
+    const [row] = await pageOfRows(app.db, org.id, two.runId);
     assert.match(JSON.stringify(row!.faults), /another learner has had this name since the check/);
   });
 
@@ -203,7 +203,7 @@ suite('a run of invitations', () => {
     await invitationRuns.goOn(app, org.id, runId);
     const { status, invited, again, refused } = await run();
     assert.deepEqual({ status, invited, again, refused }, { status: 'finished', invited: 2, again: 1, refused: 0 });
-    const rows = await readRows(app.db, org.id, runId);
+    const rows = await pageOfRows(app.db, org.id, runId);
     assert.deepEqual(
       rows.map((row) => [row.outcome, row.cells, row.ready]),
       [
@@ -264,7 +264,7 @@ suite('a run of invitations', () => {
       [org, run],
       [closed, stopped],
     ] as const) {
-      assert.ok((await readRows(app.db, id, runId)).every((row) => row.cells === null && row.ready === null));
+      assert.ok((await pageOfRows(app.db, id, runId)).every((row) => row.cells === null && row.ready === null));
       const acts = await app.db.query(
         `select actor, split_part(resource, ':', 1) as run from audit where organisation_id = $1 and action = 'learner invite overdue'`,
         [id],
@@ -329,7 +329,7 @@ suite('a run of invitations', () => {
       [5, 6, 7],
     );
     assert.equal(checked.faulty, 2);
-    const rows = await readRows(app.db, org.id, runId);
+    const rows = await pageOfRows(app.db, org.id, runId);
     assert.deepEqual([rows.length, /12 34 56/.test(JSON.stringify(rows))], [3, false]);
     assert.deepEqual(await findPersonalData(app.db, app.secrets, org.id), []);
   });
@@ -345,7 +345,7 @@ suite('a run of invitations', () => {
     assert.equal(status, 'cancelled');
     assert.equal(await counted(org, 'invitation'), invited);
     assert.equal(await assertAddsUp(org), 1000 - invited);
-    assert.ok((await readRows(app.db, org.id, runId)).every((row) => row.cells === null && row.ready === null));
+    assert.ok((await pageOfRows(app.db, org.id, runId)).every((row) => row.cells === null && row.ready === null));
     assert.equal(await inFeed(org, (work) => invitationRuns.cancel(work, org.id, runId)), false);
     assert.equal(await begins(), 'not_draft');
   });
@@ -358,7 +358,7 @@ suite('a run of invitations', () => {
     await inFeed(org, (work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
     await invitationRuns.goOn(app, org.id, runId);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
-    assert.equal((await readRows(app.db, org.id, runId)).length, 2);
+    assert.equal((await pageOfRows(app.db, org.id, runId)).length, 2);
     assert.equal((await org.get('/learners/L-1')).status, 404);
   });
 
@@ -375,7 +375,7 @@ suite('a run of invitations', () => {
     const { runId, begins } = await draft(org, `${head}\nA-1\tAna Silva\tmaths\tThe fire alarm rang`);
     await begins();
     await invitationRuns.goOn(app, org.id, runId);
-    const [row] = await readRows(app.db, org.id, runId);
+    const [row] = await pageOfRows(app.db, org.id, runId);
     assert.deepEqual(
       await app.db.query('select retake_reason from invitation where invitation_id = $1', [row!.invitation_id]),
       [{ retake_reason: 'The fire alarm rang' }],

@@ -44,36 +44,32 @@ export type RunRow = {
 
 const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
 
-const allRows = statement('invitation_run.all_rows')`
-  select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`;
-const rowsAfter = statement('invitation_run.rows_after')`
-  select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`;
-const faultyAfter = statement('invitation_run.faulty_after')`
-  select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`;
-
 /** Rows without faults that a person has to confirm. */
 const isDoubtful = `faults is null and ready -> 'doubts' is not null`;
-const doubtfulAfter = statement('invitation_run.doubtful_after')`
+const rowsAfter = (which: string, condition: string) =>
+  statement(`invitation_run.${which}_after`)`
   select ${rowColumns} from invitation_run_row
-   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${isDoubtful} order by row_no limit $4`;
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and ${condition} order by row_no limit $4`;
+const pages = {
+  all: rowsAfter('rows', 'true'),
+  faulty: rowsAfter('faulty', 'faults is not null'),
+  doubtful: rowsAfter('doubtful', isDoubtful),
+};
 const countDoubtful = statement('invitation_run.count_doubtful')`
   select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`;
-
-export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
-  return tx.query<RunRow>(allRows, [organisationId, runId]);
-}
 
 /** Returns rows in order: all rows, rows with faults, or rows that a person has to confirm. */
 export function pageOfRows(
   tx: Tx,
   organisationId: number,
   runId: string,
-  { after, limit, which = 'all' }: { after: number; limit: number; which?: 'all' | 'faulty' | 'doubtful' },
+  {
+    after = 0,
+    limit = null,
+    which = 'all',
+  }: { after?: number; limit?: number | null; which?: keyof typeof pages } = {},
 ): Promise<RunRow[]> {
-  const found = { all: rowsAfter, faulty: faultyAfter, doubtful: doubtfulAfter }[which];
-  return tx.query<RunRow>(found, [organisationId, runId, after, limit]);
+  return tx.query<RunRow>(pages[which], [organisationId, runId, after, limit]);
 }
 
 export async function countDoubtfulRows(tx: Tx, organisationId: number, runId: string): Promise<number> {

@@ -14,14 +14,17 @@ import { withoutNationalInsuranceNumbers } from '../../../platform/validation/pe
 import type { Check, Checked } from './check.ts';
 import { withoutErased } from './forget-rows.ts';
 import { inviteLearners, type InviteOutcome, type Within } from '../invite.ts';
-import { pageOfRows, readRows, type Run, type RunInput, type RunProgress, type RunRow } from './read-runs.ts';
+import { pageOfRows, type Run, type RunInput, type RunProgress, type RunRow } from './read-runs.ts';
 import { findNamesakes } from './namesakes.ts';
 import type { RowFault } from './row.ts';
-import { currentVisibility } from './state.ts';
 import type { Cells } from './table.ts';
+import { teamsOfStaff } from '../../../organisations/teams.ts';
+import { roleOf } from '../../../organisations/users/members.ts';
 
 export const invitationRuns = jobsOf<RunInput, RunProgress>({
   kind: 'invitation_run',
+  // The rows of a draft go with it.
+  kept: { which: 'draft', ms: limits.inviteDraftMs },
   // Steps also run while the organisation is suspended, so that overdue runs end. No learner is invited during a
   // suspension.
   evenSuspended: true,
@@ -91,25 +94,9 @@ export async function draftRun(
 ): Promise<boolean> {
   const { runId, by, teamId, visibility } = input;
   if (work.again) await lockFeed(work, organisationId);
-  const counts = {
-    total: 0,
-    faulty: 0,
-    known: 0,
-    open_already: 0,
-    credits: 0,
-    reached: 0,
-    invited: 0,
-    again: 0,
-    refused: 0,
-  };
-  const stored = { team_id: teamId, visibility, mails: false };
-  const draft = {
-    runId,
-    by,
-    status: 'draft',
-    input: stored,
-    progress: { ...counts, cancelled_because: null },
-  } as const;
+  const checked = { total: 0, faulty: 0, known: 0, open_already: 0, credits: 0 };
+  const progress = { ...checked, reached: 0, invited: 0, again: 0, refused: 0, cancelled_because: null };
+  const draft = { runId, by, status: 'draft', input: { team_id: teamId, visibility, mails: false }, progress } as const;
   if (!(await invitationRuns.order(work, organisationId, draft))) return false;
   await writeRows(work, organisationId, runId, input.check.rows);
   // The lock is taken after many thousands of rows are written, so that other writers of the feed do not wait for the
@@ -142,7 +129,7 @@ export async function correctRun(
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return false;
   await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
-  const stay = new Map((await readRows(work.tx, organisationId, runId)).map((row) => [row.row_no, row]));
+  const stay = new Map((await pageOfRows(work.tx, organisationId, runId)).map((row) => [row.row_no, row]));
   await writeRows(
     work,
     organisationId,
@@ -187,7 +174,7 @@ export async function beginRun(
   const run = await invitationRuns.lock(work, organisationId, runId);
   if (run?.status !== 'draft') return 'not_draft';
   // After the check, a person may have corrected the draft, or a learner may have been erased.
-  const stored = await readRows(work.tx, organisationId, runId);
+  const stored = await pageOfRows(work.tx, organisationId, runId);
   const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
   if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
   await rewrite(work, organisationId, runId, check.rows);
@@ -301,6 +288,16 @@ export async function handOverRuns(
       if (run.created_by === from) await invitationRuns.save(work, run, { createdBy: to });
 }
 
-/** Deletes old drafts with their rows. */
-export const pruneDrafts = (work: UnitOfWork): Promise<void> =>
-  invitationRuns.prune(work.tx, 'draft', new Date(work.nowMs - limits.inviteDraftMs));
+/**
+ * The present visibility of the person who began a run. The visibility may have changed since then
+ * (docs/decisions/0025).
+ * @returns undefined if the person may no longer invite learners, or may not add them to the run's team
+ */
+async function currentVisibility({ tx }: UnitOfWork, run: Run): Promise<Visibility | undefined> {
+  if (run.created_by === 'operator') return run.visibility;
+  const role = await roleOf(tx, run.organisation_id, run.created_by);
+  if (role === 'owner' || role === 'admin') return null;
+  if (role !== 'tutor') return undefined;
+  const visibility = await teamsOfStaff(tx, run.organisation_id, run.created_by);
+  return run.team_id !== null && visibility.includes(run.team_id) ? visibility : undefined;
+}

@@ -2,7 +2,7 @@ import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { foresee } from '../../../sittings/invitations/invite.ts';
 import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
-import { countDoubtfulRows, pageOfRows, readRows } from '../../../sittings/invitations/runs/read-runs.ts';
+import { countDoubtfulRows, pageOfRows } from '../../../sittings/invitations/runs/read-runs.ts';
 import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../../../sittings/invitations/runs/run.ts';
 import { type TableRow, inviteColumns } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -194,7 +194,7 @@ async function correct(visit: Visit): Promise<Answer> {
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
-  const rows = await readRows(app.db, id, found.run_id);
+  const rows = await pageOfRows(app.db, id, found.run_id);
   const stay = rows.filter((row) => isSettled(row) || !replaced.has(row.row_no));
   // If only the header is left, the person removed every row.
   const corrected = sent.text('rows').split('\n').length < 2 ? [] : await readRowsSent(visit);
@@ -232,7 +232,7 @@ async function confirm(visit: Visit): Promise<Answer> {
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const asked = new Set(sent.all('asked'));
-  const rows = await readRows(app.db, organisationId, found.run_id);
+  const rows = await pageOfRows(app.db, organisationId, found.run_id);
   const isAsked = (row: RunRow) => row.ready?.doubts !== undefined && asked.has(String(row.row_no));
   const doubtful = rows.filter(isAsked);
   const answers = readAnswers(sent, doubtful);
@@ -249,7 +249,7 @@ async function start(visit: Visit): Promise<Answer> {
   const { run_id: runId } = found;
   const to = `${base}/invite/${runId}`;
   if (found.status !== 'draft') return { to };
-  const checked = await checkAgain(visit, found, givenOf(await readRows(app.db, id, runId)));
+  const checked = await checkAgain(visit, found, givenOf(await pageOfRows(app.db, id, runId)));
   const { plan, credits } = await readOrganisation(app.db, id);
   const options = { runId, by, ...checked, mails: sent.raw('mail') === 'on' };
   const begun = await change(
