@@ -1,5 +1,5 @@
 import type { App } from '../platform/app.ts';
-import { linkToken, readLinkToken } from '../platform/crypto/link-token.ts';
+import { linkToken, readLinkToken } from '../platform/crypto/secrets.ts';
 import { findSitting, type SittingRow } from './store.ts';
 
 /** A result's link works for a year, so that the learner can still show the result when the next courses begin. */

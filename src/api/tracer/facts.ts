@@ -1,5 +1,5 @@
 import { idIn } from '../../feed/events/about.ts';
-import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { deliveryIdOf } from '../../feed/events/emit.ts';
 import type { AccessKey } from '../../integrations/access-keys/keys.ts';
 import type { BrowsedDelivery } from '../../integrations/webhooks/browse.ts';
 import type { EndpointRow } from '../../integrations/webhooks/endpoints/endpoints.ts';

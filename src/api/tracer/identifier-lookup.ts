@@ -1,5 +1,5 @@
 import { idIn } from '../../feed/events/about.ts';
-import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { deliveryIdOf } from '../../feed/events/emit.ts';
 import { type Tx, statement } from '../../platform/db/database.ts';
 import { reachedBy } from '../../organisations/learner-ref.ts';
 import { isUuid } from '../../platform/crypto/random.ts';

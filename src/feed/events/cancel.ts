@@ -1,9 +1,8 @@
 import { eventsAbout } from './about.ts';
-import { deliveryIdOf } from './ids.ts';
 import { uuidArray } from '../../platform/db/arrays.ts';
 import { statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { wakeWorkers } from './emit.ts';
+import { wakeWorkers, deliveryIdOf } from './emit.ts';
 
 export type Emptied = 'withdrawn' | 'erased';
 

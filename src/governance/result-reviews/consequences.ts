@@ -1,5 +1,5 @@
 import { eventsAbout } from '../../feed/events/about.ts';
-import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { deliveryIdOf } from '../../feed/events/emit.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 
 /** What a withdrawal would do, in numbers. */

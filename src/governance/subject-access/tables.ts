@@ -1,5 +1,5 @@
 import { eventsAbout } from '../../feed/events/about.ts';
-import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { deliveryIdOf } from '../../feed/events/emit.ts';
 import { idsOf, refsOf } from '../../organisations/learner-ref.ts';
 
 /**

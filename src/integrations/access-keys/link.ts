@@ -1,6 +1,6 @@
 import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
+import { linkToken, readLinkToken } from '../../platform/crypto/secrets.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
 import { withSandbox } from '../../organisations/sandboxes.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';

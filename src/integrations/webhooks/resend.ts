@@ -1,8 +1,7 @@
 import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Emptied } from '../../feed/events/cancel.ts';
-import { wakeWorkers } from '../../feed/events/emit.ts';
-import { deliveryIdOf } from '../../feed/events/ids.ts';
+import { wakeWorkers, deliveryIdOf } from '../../feed/events/emit.ts';
 import { type JobRow, type Stepped, jobsOf } from '../../feed/jobs/jobs.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';

@@ -2,8 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { systemClock } from '../time/clock.ts';
 import { errorFields, type Log } from '../observability/log.ts';
-import { connectionTo } from './connection/connection.ts';
-import { sessionSettings, distributedSettings } from './connection/session-settings.ts';
+import { connectionTo, sessionSettings, distributedSettings } from './connection/connection.ts';
 import { limits } from '../config/limits.ts';
 import {
   poolConnections,
@@ -409,4 +408,10 @@ function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClo
       await connected?.end().catch(() => {});
     },
   };
+}
+
+/** A statement as a function: `Values` are its parameters in the order of `$1`, `$2` and so on. */
+export function query<Values extends readonly unknown[], Row = unknown>(name: string, text: string) {
+  const sql = statement(name, text);
+  return (tx: Tx, ...values: Values): Promise<Row[]> => tx.query<Row>(sql, values);
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { App } from '../../platform/app.ts';
 import { type Fault, RecordRefused } from '../results/result-fields.ts';
-import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Tx, statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { type JobRow, type Stepped, added, jobsOf } from '../../feed/jobs/jobs.ts';
@@ -10,7 +10,6 @@ import { type ErasureGuard, openErasureGuard } from '../learners/erasure-guard.t
 import { isJsonObject } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { readOrganisation } from '../../organisations/organisations.ts';
-import { query } from '../queries.ts';
 import { UnreadableFile } from '../../platform/formats/lines.ts';
 import { importFile } from './file.ts';
 import { importRecords } from './import.ts';

@@ -1,8 +1,7 @@
 import { uuidArray } from '../../platform/db/arrays.ts';
-import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Tx, statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { hashOfRef } from '../../organisations/learner-ref.ts';
-import { query } from '../queries.ts';
 import { findMergedInto } from './store.ts';
 
 /** Previous references of learners. No other learner can get them (docs/decisions/0015). */

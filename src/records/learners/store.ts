@@ -1,6 +1,6 @@
 import { lastAssessedOf } from '../results/last-assessed.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
-import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Tx, statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import type { Feed } from '../../feed/position.ts';
@@ -8,7 +8,6 @@ import { payloadVersionAt } from '../../platform/db/payload-version.ts';
 import { idsOf, reachedBy } from '../../organisations/learner-ref.ts';
 import type { ListedErasure } from '../../organisations/erasures-list.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { query } from '../queries.ts';
 import { nameKey, nearKey, refKey } from './keys.ts';
 import type { LearnerColumns } from './schema.ts';
 

@@ -1,9 +1,8 @@
 import { subjectOf } from './facet.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
-import { statement } from '../../platform/db/database.ts';
+import { statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
-import { query } from '../queries.ts';
 
 /**
  * The queue of results that a person must check. A flagged result, an added flag or a learner's request opens a review

@@ -1,6 +1,6 @@
 import type { KeyScope } from '../../organisations/key-scope.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../../platform/db/arrays.ts';
-import { type Tx, statement } from '../../platform/db/database.ts';
+import { type Tx, statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { counted, counting, tokenOf } from '../../feed/digest.ts';
 import type { CountedRow, Feed } from '../../feed/position.ts';
@@ -8,7 +8,6 @@ import { moveExits, passExits } from '../../feed/scope-exits.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { payloadVersionAt } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { query } from '../queries.ts';
 import { facetsMatching } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';
 

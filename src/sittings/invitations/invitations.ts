@@ -1,7 +1,7 @@
 import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
-import { linkToken, readLinkToken } from '../../platform/crypto/link-token.ts';
+import { linkToken, readLinkToken } from '../../platform/crypto/secrets.ts';
 import type { Secrets } from '../../platform/crypto/secrets.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { build } from '../../../src/platform/config/version.ts';
 import { manualClock } from '../../platform/time/manual-clock.ts';
 import { systemClock } from '../../../src/platform/time/clock.ts';
-import { sessionSettings } from '../../../src/platform/db/connection/session-settings.ts';
+import { sessionSettings } from '../../../src/platform/db/connection/connection.ts';
 import type { Readiness } from '../../../src/server/probes.ts';
 import { atPort, serverOf } from '../../support/postgres.ts';
 import { withService } from '../../support/service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { sessionSettings } from '../../../src/platform/db/connection/session-settings.ts';
+import { sessionSettings } from '../../../src/platform/db/connection/connection.ts';
 import { ars } from '../../support/ars.ts';
 import { scenario } from '../../support/scenario.ts';
 import { withService } from '../../support/service.ts';

@@ -1,7 +1,6 @@
 import pg from 'pg';
-import { connectionTo, withClient } from './connection.ts';
+import { connectionTo, withClient, distributedSettings, sessionSettings } from './connection.ts';
 import { DatabaseUnavailable } from './unavailable.ts';
-import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from '../citus/distributed.ts';
 import { advisoryLocks } from '../locks.ts';
 import type { Settings } from '../../config/settings.ts';

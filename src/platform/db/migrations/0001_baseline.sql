@@ -899,7 +899,7 @@ create table webhook_endpoint (
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
 -- Events, their deliveries and the attempts of these go by months. A month is a range of IDs: an ID begins with 32 zero
--- bits and names its day in the 16 bits behind them (src/feed/events/ids.ts), so keys hold over all months, and an ID leads
+-- bits and names its day in the 16 bits behind them (src/feed/events/emit.ts), so keys hold over all months, and an ID leads
 -- to its month (docs/decisions/0007-lease-endpoint-queues.md). The default partitions hold what no month was made for yet.
 create sequence event_counter as int8;
 create table event (
