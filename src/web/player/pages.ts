@@ -45,7 +45,7 @@ ${starting(base, first)}
 <li>After a pause, carry on within 48 hours, on this device or another one, with the same link.</li>
 <li>If the connection is lost, your answer is kept.</li>
 ${link.subjects.some(({ subject }) => subject === 'maths') ? html`<li>In maths, each question says whether you may use a calculator. Paper and a pen are fine.</li>` : null}
-<li>Please answer by yourself. Nobody should help you with the answers.</li></ul>
+<li>Please answer without help from other people.</li></ul>
 ${many ? html`<p>There are ${link.subjects.length} parts. You can do each one on another day:</p><dl class="facts">${link.subjects.map(({ subject }) => html`<div><dt>${subjectNames[subject]}</dt><dd>Up to ${inMinutes(limitOf(link, subject))}</dd></div>`)}</dl>` : null}
 ${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_time_pct}% is included.</p>`}
 <p>If this is not your name, close this page and tell your provider. The link works until ${dayInLondon(expires_at.getTime())}.</p>`,
@@ -82,7 +82,7 @@ const whyOver: Record<SittingStop['reason'], string> = {
   max_items: 'You have answered all the questions.',
   no_items: 'You have answered all the questions.',
   time_limit: 'The time is up. A question that was still on the screen does not count.',
-  idle: 'This assessment was closed, because nobody had used it for 48 hours.',
+  idle: 'This assessment was closed, because it was not used for 48 hours.',
 };
 
 export function checkPage(
@@ -104,7 +104,7 @@ export function checkPage(
 <form method="post" action="${base}/finish"><input type="hidden" name="sitting" value="${sitting.sitting_id}">
 <p>I am ${named(names.learner)}.</p>
 <div class="option"><input type="checkbox" name="own" value="yes" id="own"${missing ? describedByError : null}><label for="own">${declarationText}</label></div>
-<p>When you send your answers, ${named(names.organisation)} gets your result at once.</p>
+<p>When you send your answers, ${named(names.organisation)} gets your result immediately.</p>
 <div class="actions"><button type="submit">Send my answers</button></div></form>`,
   };
 }
@@ -159,14 +159,14 @@ ${text}
 
 function closingText(last: Closing, names: Names): Content {
   if (last.kind === 'void')
-    return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
+    return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded. You can start again, at no cost.</p>`;
   if (last.kind === 'removed')
     return html`<p>${named(names.organisation)} has removed this result. Please ask there if you want to know more.</p>`;
   if (last.kind !== 'result')
     return html`<p>What was kept of this assessment, and of the person who sat it, has been deleted.</p>`;
   const { level, sentences } = resultWords(last.content, last.byPerson);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
-${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
+${last.unfinished ? html`<p class="note">This assessment was closed, because it was not used for 48 hours. The result comes from the questions that you had answered.</p>` : null}
 ${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}
 ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>

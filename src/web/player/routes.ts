@@ -64,7 +64,7 @@ const says = (status: number, title: string, ...paragraphs: string[]): Answered 
 const unknownLink = says(
   404,
   'We can’t open this link',
-  'Check that you have opened the whole link, just as it was sent to you.',
+  'Check that you have opened the full link, just as it was sent to you.',
   'If it still does not work, ask your provider for a new one.',
 );
 

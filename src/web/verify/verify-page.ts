@@ -17,7 +17,7 @@ const policy = `default-src 'none'; style-src 'sha256-${digest(style)}'; script-
 const words: Record<Vouching['verdict'], { head: string; text: string }> = {
   current: {
     head: 'This file is genuine and current',
-    text: 'The service made exactly this file as evidence of a result that still stands.',
+    text: 'The service made exactly this file as evidence of a result that is still valid.',
   },
   superseded: {
     head: 'This file is genuine, but not the latest',
@@ -25,7 +25,7 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
   },
   withdrawn: {
     head: 'This file is genuine, but its result was withdrawn',
-    text: 'The service made exactly this file, but the provider has withdrawn the result since: it no longer stands, and the file is no evidence any more.',
+    text: 'The service made exactly this file, but the provider has withdrawn the result since. The file is no longer evidence of a result.',
   },
   test: {
     head: 'This file is a test, and evidence of nothing',
@@ -55,7 +55,7 @@ function page(title: string, verdict: Content, given: string, fault: string | nu
 <body><main><h1>Check an evidence file</h1>
 ${
   verdict === ''
-    ? html`<p>Every evidence PDF of this service can be checked here: whether it is exactly as the service made it, and whether the result still stands. Nothing about any person is shown.</p>`
+    ? html`<p>You can check every evidence PDF of this service here. The check says whether the file is exactly as the service made it, and whether the result is still valid. It shows nothing about any person.</p>`
     : html`${verdict}
 <h2>Check another file</h2>`
 }

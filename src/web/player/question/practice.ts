@@ -21,7 +21,7 @@ function modelOf(subject: Subject): RenderModel {
 }
 
 const note = (): Markup =>
-  html`<p class="note">This is for practice. It does not count, and nobody sees your answer.</p>`;
+  html`<p class="note">This is for practice. It does not count, and no person sees your answer.</p>`;
 
 export function practicePage(base: string, subject: Subject, given: Answer | null = null): Page {
   const model = modelOf(subject);

@@ -62,8 +62,8 @@ function madePart(
   const person = html`A person at ${named(organisation)}`;
   let checked: Content = 'No person has checked it yet.';
   if (set !== undefined)
-    checked = html`${person} then set the level that stands here, on ${dayInLondon(set.decided_at!.getTime())}.`;
-  else if (byPerson) checked = html`${person} then set the level that stands here.`;
+    checked = html`${person} then set the level that this page shows, on ${dayInLondon(set.decided_at!.getTime())}.`;
+  else if (byPerson) checked = html`${person} then set the level that this page shows.`;
   else if (content.reviewed_at !== undefined)
     checked = html`${person} looked at it on ${dayInLondon(Date.parse(content.reviewed_at))}.`;
   return html`<h2>How your result was made</h2><p>A computer worked ${byPerson || set !== undefined ? 'out a level' : 'it out'} from your answers, in two ways that were then put together. ${checked}</p>`;
