@@ -14,9 +14,11 @@ export function accessOf(options: { api: string; accessKeyId?: string | undefine
   const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = terminal().environment;
   const { api, accessKeyId = ACCESS_KEY_ID } = options;
   if (accessKeyId === '' || SECRET_ACCESS_KEY === '')
-    throw new Misuse('the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, a key pair of the organisation');
+    throw new Misuse(
+      'the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, an access key of the organisation',
+    );
   if (![accessKeyId, SECRET_ACCESS_KEY].every((text) => /^[\x21-\x7e]+$/.test(text)))
-    throw new Misuse('a key pair has no spaces or line breaks');
+    throw new Misuse('an access key has no spaces or line breaks');
   try {
     return { baseUrl: apiAddress(api), accessKeyId, secretAccessKey: SECRET_ACCESS_KEY };
   } catch (error) {

@@ -36,7 +36,7 @@ export async function takePlace(beside: string, file: string): Promise<void> {
     const now = await stat(beside);
     if (locksOut(mode, now.uid === uid, now.gid === gid))
       throw new Failure(
-        `Whoever reads or writes ${file} could not do so any more, because only root can give the new one to the same owner and group: nothing was changed. Run the command as the file's owner, or as root.`,
+        `Nothing was changed. Only root can give the new ${file} the present owner and group, without which present users lose access. Run the command as the file's owner, or as root.`,
       );
     await chmod(beside, mode & 0o777);
   }

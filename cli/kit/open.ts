@@ -144,7 +144,7 @@ type Missing = { by?: string; where?: string; hint?: string };
 /** Errors repeat only IDs of this form, because other text may be a name or have several lines. */
 const repeatable = /^[\w.:-]{1,80}$/;
 
-export function missing(what: string, id: string, { by = 'id', where, hint = '' }: Missing = {}): Failure {
+export function missing(what: string, id: string, { by = 'ID', where, hint = '' }: Missing = {}): Failure {
   const named = repeatable.test(id) ? `the ${by} ${id}` : `this ${by}`;
   return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
 }

@@ -105,7 +105,7 @@ export const uuid = (value = 'ID'): Option<string | undefined> =>
   parsed(value, 'a UUID', (input) => (isUuid(input) ? input.toLowerCase() : undefined));
 
 export const email = (value: string, example = 'name@example.org'): Option<string | undefined> =>
-  checked(value, `an e-mail address, such as ${example}`, isEmailAddress);
+  checked(value, `an email address, such as ${example}`, isEmailAddress);
 
 /** One line of text that the service stores. */
 export const line = (value: string, maxChars: number): Option<string | undefined> =>

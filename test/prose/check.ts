@@ -22,7 +22,6 @@ const pending = [
   'README.md',
   'client/README.md',
   'examples/README.md',
-  'cli/**',
   'src/api/**',
   'src/platform/**',
   'src/web/docs/reference.ts',

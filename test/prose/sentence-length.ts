@@ -8,7 +8,7 @@ const sentences = new Intl.Segmenter('en-GB', { granularity: 'sentence' });
 function textsIn({ type, range, raw, children }: Node): { start: number; text: string }[] {
   if (children) return children.flatMap(textsIn);
   if (type === 'Html') return [];
-  return [{ start: range[0], text: type === 'Code' ? 'code' : type === 'Break' ? ' ' : raw }];
+  return [{ start: range[0], text: type === 'Code' ? 'Code' : type === 'Break' ? ' ' : raw }];
 }
 
 /** textlint's rule for the number of words in a sentence. */

@@ -218,7 +218,7 @@ export const commands: Command[] = [
       const { organisation: id, from, to, anchors } = options;
       if (file !== undefined) {
         if (from !== null || to !== null || anchors !== undefined)
-          throw new Misuse('a FILE is compared as a whole: --from, --to and --anchors go without it');
+          throw new Misuse('a FILE is always compared in full: leave out --from, --to and --anchors');
         return verifyFile(app, organisationId, file);
       }
       const verdict = await verifyAudit(app, organisationId, { from, to, anchors: await readAnchors(anchors, id) });

@@ -70,7 +70,7 @@ async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> 
       const now = await findOrganisation(app.db, publicId).catch(() => undefined);
       if (now?.export_sha256 === sha256) return hasMoved(app.db);
       throw new Failure(
-        'The connection to the database was lost while the export was being recorded, so it is not known whether it is. The folder is whole; run the same command again.',
+        'The connection to the database was lost while the service recorded the export, so the record may be missing. The folder is complete. Run the same command again.',
       );
     }
     // The export is not recorded, so the command removes the manifest: the folder must not look like a complete export.
@@ -80,7 +80,7 @@ async function exportAll(call: Call<{ out: string }> & Inside): Promise<Output> 
   const removedText =
     removed === 0
       ? ''
-      : `; ${removed} evidence files of an earlier export, of results that are gone or withdrawn since, were deleted there`;
+      : `; ${removed} evidence files of an earlier export were deleted there, because their results were withdrawn or erased since`;
   return {
     json: {
       ...{ organisation_id: publicId, out: folder, files, rows, evidence, evidence_removed: removed },
@@ -128,7 +128,7 @@ const refusals: Record<NotDeleted, string> = {
   held: 'A legal hold keeps something of the organisation: release it first.',
   unexported: 'Nothing has been exported of it: run ars organisation export first, or give --without-export.',
   outdated:
-    'The export is from before the suspension, or the feed has moved since it began, so that something may be missing from it: learners, results or groups were imported, amended, withdrawn or erased, or a restore or an upgrade gave all records new positions. Run ars organisation export again, into the same folder (after a restore into a new one), or give --without-export.',
+    'The export is from before the suspension, or records changed after the export began. So the export may be incomplete. Run ars organisation export again, into the same folder (after a restore, into a new one), or give --without-export.',
 };
 
 async function remove(call: Call<Deleting>): Promise<Output> {
@@ -181,7 +181,7 @@ export const offboardingCommands: Command[] = [
       });
       return {
         json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
-        text: `${name} is suspended: its keys are refused, its people cannot sign in to it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
+        text: `${name} is suspended: its keys are refused, its people cannot sign in, and learners' links are closed. ${pausedEndpoints} webhook endpoints wait. ars organisation resume ends the suspension.`,
       };
     },
   }),
@@ -195,7 +195,7 @@ export const offboardingCommands: Command[] = [
       const { resumedEndpoints } = await act(publicId, async (work) => {
         const done = await resumeOrganisation(work, organisation);
         if (done === null) throw new Failure('The organisation is not suspended.');
-        if (done === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');
+        if (done === 'deleting') throw new Failure('Its deletion has begun, and cannot be undone.');
         return done;
       });
       return {

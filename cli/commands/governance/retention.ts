@@ -46,7 +46,7 @@ async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Pro
     const run = (await retentionRuns.find(app.db, organisationId, runId))!;
     if (run.finished_at !== null) return endOf(run);
     const share = `${Math.floor(100 * shareDone(run))} %`;
-    if (signal.aborted) throw new Failure(`Stopped at ${share}; the service goes on with it within a minute.`);
+    if (signal.aborted) throw new Failure(`Stopped at ${share}. The service continues the run within 1 minute.`);
     call.progress(share);
     // The service is processing a slice of the run.
     await wait(200);
@@ -84,7 +84,7 @@ export const commands: Command[] = [
             ['Months', (kind) => months[kind] ?? 'for ever'],
           ]),
           changed_at === null && 'Nothing is decided yet: these are proposals.',
-          automatic ? 'What is due is deleted every day.' : 'Nothing is deleted by itself.',
+          automatic ? 'What is due is deleted every day.' : 'Nothing is deleted automatically.',
         ),
       };
     },
@@ -163,7 +163,7 @@ export const commands: Command[] = [
     run: async ({ organisationId, act, prepared: runId }) => {
       await act(runId, async (work) => {
         if (!(await stopRun(work, organisationId, runId, { actor: operator })))
-          throw new Failure(`No run with the id ${runId} is under way in this organisation.`);
+          throw new Failure(`No run with the ID ${runId} is under way in this organisation.`);
       });
       return { json: { run_id: runId, stopped: true }, text: `${runId} is stopped.` };
     },

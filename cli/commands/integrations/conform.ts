@@ -105,7 +105,7 @@ function lines({ name, summary, outcome, because, faults }: ScenarioOutcome): st
 
 function settingsUp(setup: Setup): string {
   const settings = Object.entries(environmentOf(setup)).map(([name, value]) => `  ${name}=${value}`);
-  return `Start your consumer, with nothing stored, and these settings:\n\n${settings.join('\n')}      to follow one group, if it does\n`;
+  return `Start your client, with nothing stored, and these settings:\n\n${settings.join('\n')}      to follow one group, if it does\n`;
 }
 
 const folderName = 'ars-conform-';
@@ -174,8 +174,8 @@ async function run(call: Call<Values<typeof options>>) {
         json: { passed: wrong.length === 0 && isWhole, scenarios: outcomes },
         text:
           wrong.length === 0
-            ? `\nThe consumer is right in ${outcomes.filter(({ outcome }) => outcome === 'passed').length} scenarios.`
-            : `\nThe consumer is wrong in ${wrong.length} of ${outcomes.length} scenarios.`,
+            ? `\nThe client is right in ${outcomes.filter(({ outcome }) => outcome === 'passed').length} scenarios.`
+            : `\nThe client is wrong in ${wrong.length} of ${outcomes.length} scenarios.`,
         exitCode: wrong.length === 0 && isWhole ? 0 : 1,
       };
     } finally {

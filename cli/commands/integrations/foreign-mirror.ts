@@ -43,7 +43,7 @@ export abstract class ForeignMirror {
   /** @throws Failure if no line or row has a result's ID, or none has a time, because this can't be a mirror */
   protected judge(): void {
     const [first] = this.unreadable;
-    if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} has no id of a result.`);
+    if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} contains no ID of a result.`);
     const isTimeless = this.held.size > 0 && [...this.held.values()].every((time) => time === '');
     if (isTimeless) throw new Failure('None of the mirror’s results has the date-time of its last change.');
   }
@@ -302,7 +302,7 @@ function tableMirror(name: string, columns: Columns): TableMirror {
   const { record, willWrite, readsContents } = columns;
   if ((willWrite || readsContents === true) && record === null)
     throw new Misuse(
-      `--${willWrite ? 'repair' : 'content'} of a table needs --record-column, the column of json or jsonb that holds whole records`,
+      `--${willWrite ? 'repair' : 'content'} of a table needs --record-column, the column of json or jsonb that contains the full records`,
     );
   const { DATABASE_URL = '' } = terminal().environment;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");

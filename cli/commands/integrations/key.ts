@@ -165,7 +165,7 @@ export const commands: Command[] = [
       const url = linkUrl(app.settings.baseUrl, app.secrets, organisationId, linkId);
       return {
         json: { link_id: linkId, url, minutes, mailed },
-        text: `${url}\n\nIt works once, for ${minutes} minutes.${mailed ? ' It is on its way by e-mail, too.' : ''} To take it back: ars key unlink --organisation ${organisation.public_id} ${linkId}`,
+        text: `${url}\n\nIt works once, for ${minutes} minutes.${mailed ? ' We also sent it by email.' : ''} To revoke it: ars key unlink --organisation ${organisation.public_id} ${linkId}`,
       };
     },
   }),

@@ -23,7 +23,7 @@ const declared = {
   forwardTo: required(forwardTo),
   api: text('URL'),
   accessKeyId: text('ID'),
-  groups: parsed('ID,…', 'ids of groups, with commas between', (input) =>
+  groups: parsed('ID,…', 'IDs of groups, with commas between', (input) =>
     input.split(',').every((id) => isUuid(id.toLowerCase())) ? input.split(',') : undefined,
   ),
   organisation: text('ID'),
@@ -164,7 +164,7 @@ function reasonOf(error: unknown): string {
 function failureOf(error: unknown): unknown {
   if (!(error instanceof ArsError)) return error;
   const status = error instanceof ApiError ? error.status : null;
-  if (status === 401) return new Failure('The service refuses the key pair.');
+  if (status === 401) return new Failure('The service refuses the access key.');
   if (status === 404)
     return new Failure('This service has no events to listen to by a key: it is older, or --api names another place.');
   if (error instanceof UnexpectedReplyError) return new Failure('What answers at --api sends no lines of events.');
@@ -239,7 +239,7 @@ export const commands: Command[] = [
     run: async (call) => {
       const { api, organisation, groups, accessKeyId } = call.options;
       if (api !== undefined && organisation !== undefined)
-        throw new Misuse('--organisation has no place beside --api: the key says which organisation it is');
+        throw new Misuse('give either --organisation or --api: with --api, the access key names the organisation');
       if (api === undefined && (groups ?? accessKeyId) !== undefined)
         throw new Misuse('--groups and --access-key-id go with --api');
       const session = new Session(call);

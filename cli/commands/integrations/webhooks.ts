@@ -207,7 +207,8 @@ export const commands: Command[] = [
       await act(id, async (work) => {
         const refused = isUuid(id) ? await redeliverOne(work, organisationId, id) : 'unknown';
         if (refused === 'unknown') throw missing('delivery', id, { hint: '; ars webhooks deliveries shows them' });
-        if (refused !== null) throw new Failure(`nothing is sent: ${emptiedWords[refused]}, and its content is gone`);
+        if (refused !== null)
+          throw new Failure(`nothing is sent: ${emptiedWords[refused]}, and its content is deleted`);
       });
       return { json: { id, status: 'pending' }, text: `${id} is being sent again.` };
     },

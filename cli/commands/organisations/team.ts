@@ -12,7 +12,7 @@ import { pick, tableOf } from '../../kit/table.ts';
 /** Finds a member by ID or email address. @throws Failure */
 function personOf(people: Member[], name: string): Member {
   const found = people.filter((one) => one.user_id === name.toLowerCase() || one.email === plainEmail(name));
-  if (found.length > 1) throw new Failure('Several people have this address: give the id; ars user list shows them.');
+  if (found.length > 1) throw new Failure('Several people have this address: give the ID; ars user list shows it.');
   if (found[0] === undefined) throw missing('person', name, { hint: '; ars user list shows them' });
   return found[0];
 }

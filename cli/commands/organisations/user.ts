@@ -54,7 +54,7 @@ export const commands: Command[] = [
         return made;
       });
       const url = `${app.settings.baseUrl}/console/invitation/${token}`;
-      const how = mailed ? ' It is on its way by e-mail, too.' : '';
+      const how = mailed ? ' We also sent it by email.' : '';
       return {
         json: { url, mailed },
         text: `${url}\n\nThe link works once, for seven days, and is not shown again.${how}`,

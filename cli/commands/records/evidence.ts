@@ -69,7 +69,7 @@ function verdictWords({ verdict, withdrawn_at }: Inspection): string {
 
 /** A sentence on whether this service can make the same file again, byte for byte. */
 function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
-  if (verdict === 'withdrawn') return 'Its content is gone.';
+  if (verdict === 'withdrawn') return 'Its content is deleted.';
   if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
   if (reproducible === true) return 'This version of the service makes the same bytes again.';
   if (sameRenderer === true)

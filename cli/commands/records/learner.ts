@@ -60,11 +60,11 @@ function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
 
 function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string {
   if (refused !== null) return `They can't be merged now: ${refused}.`;
-  const twice = alike === 0 ? '' : ` ${count(alike, 'result')} of one subject and moment stand on both sides.`;
-  return `${count(from.results, 'result')}, ${count(from.open_invitations, 'open invitation')} and ${count(from.sitting.length, 'sitting')} under way would be those of the learner ${into.learner_id}, who has ${count(into.results, 'result')} and would join ${count(joins.length, 'group')}.${twice} With --confirm the learner ${from.learner_id} becomes a tombstone, whose references reach the other for good: a merge can't be undone.`;
+  const twice = alike === 0 ? '' : ` ${count(alike, 'result')} of one subject and time are on both sides.`;
+  return `The learner ${into.learner_id} has ${count(into.results, 'result')}. The merge adds ${count(from.results, 'result')}, ${count(from.open_invitations, 'open invitation')}, ${count(from.sitting.length, 'sitting')} under way and ${count(joins.length, 'group')}. With --confirm, the learner ${from.learner_id} becomes a tombstone, and its references then name the other learner. A merge cannot be undone.${twice}`;
 }
 
-const refOrId = required(checked('REF|ID', 'a reference or an id, never a name or an address', isOpaqueRef));
+const refOrId = required(checked('REF|ID', 'a reference or an ID, never a name or an address', isOpaqueRef));
 
 export const commands: Command[] = [
   ...listCommands,
@@ -109,7 +109,7 @@ export const commands: Command[] = [
       const { learner_id, changed } = await change(call, (...to) =>
         address === undefined ? removeEmail(...to, byOf(call)) : changeEmail(...to, address, byOf(call)),
       );
-      const done = address === undefined ? 'has no e-mail address any more' : 'has another e-mail address';
+      const done = address === undefined ? 'has no email address any more' : 'has another email address';
       return {
         json: { learner_id, changed },
         text: changed ? `The learner ${learner_id} ${done}.` : 'Nothing was changed: it was so already.',
@@ -186,7 +186,7 @@ export const commands: Command[] = [
         const { full_name: _name, ref: _ref, ...numbers } = found;
         return {
           json: { erased: false, ...numbers },
-          text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way; ${count(found.credits_returned, 'credit')} would come back, and ${count(found.messages, 'message')} to webhooks would be emptied. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
+          text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way. Erasure returns ${count(found.credits_returned, 'credit')}, and deletes the content of ${count(found.messages, 'webhook event')}. With --confirm, all of it is erased: clients get tombstones, and evidence no longer verifies. An erasure cannot be undone.`,
         };
       }
       const { results, openSittings, creditsReturned } = await act(learner_id, async (work) => {
@@ -196,7 +196,7 @@ export const commands: Command[] = [
       });
       return {
         json: { learner_id, erased: true, results, open_sittings: openSittings, credits_returned: creditsReturned },
-        text: `The learner ${learner_id} is erased, with ${count(results, 'result')}; ${count(creditsReturned, 'credit')} came back.`,
+        text: `The learner ${learner_id} is erased, with ${count(results, 'result')}. ${count(creditsReturned, 'credit')} returned.`,
       };
     },
   }),

@@ -155,7 +155,7 @@ function summary(counts: ImportCounts, faults: string[], rejected: Input['reject
       path !== null &&
       (isStopped
         ? `The rejected lines so far, and why: ${target === null ? path : partOf(target)}`
-        : `Every rejected line and why, to be mended and imported: ${path}`),
+        : `Every rejected line and why, to correct and import again: ${path}`),
     call.options.dryRun && 'Nothing was written: this is what the command does without --dry-run.',
     isStopped && 'Stopped before the end: run the same command again to import the rest.',
   );

@@ -15,7 +15,7 @@ import { tableOf } from '../../kit/table.ts';
 
 /** @throws Misuse if the ID is no UUID */
 export function assessmentId({ positionals: [id] }: Pick<Call, 'positionals'>): string {
-  if (!isUuid(id!.toLowerCase())) throw new Misuse('the assessment id must be a UUID');
+  if (!isUuid(id!.toLowerCase())) throw new Misuse('the assessment ID must be a UUID');
   return id!.toLowerCase();
 }
 
@@ -30,7 +30,7 @@ const answer = or(
 const gone = (id: string): Failure => missing('result', id, { hint: ', or it was withdrawn already' });
 
 const refusalWords: Record<Exclude<Refusal, 'gone'>, string> = {
-  nothing_waits: 'Nobody has to look at this result: it bears no flag, or somebody has decided.',
+  nothing_waits: 'This result needs no review: it has no flag, or a person has decided.',
   changed: 'The result has changed meanwhile. Try again.',
   unanswered: 'The learner asked for this review: say with --answer what they are told.',
   same_person: 'You decided on this result before, and the learner objects: an owner or admin decides, in the console.',

@@ -127,7 +127,7 @@ export const commands: Command[] = [
       await opened.close();
       return {
         json: { made_at: madeAt, files, data_dir: settings.dataDir },
-        text: `The backup of ${madeAt} is in ${settings.dataDir}, and opens. What came after it is lost: ask integrators for a full sweep, or let them compare by digest.`,
+        text: `The backup of ${madeAt} is in ${settings.dataDir}, and opens. Later changes are lost. Ask integrators for a full sync, or let their clients compare X-Sync-Digest.`,
       };
     },
   }),

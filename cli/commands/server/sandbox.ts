@@ -59,7 +59,7 @@ ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 
   Documentation      ${url}/docs/
 
   Console            ${url}/console
-  E-mail address     ${sandbox.owner.email}
+  Email address      ${sandbox.owner.email}
   Password           ${sandbox.owner.password}
   Code               ${code}, for half a minute; a new one: ars sandbox code
   Authenticator key  ${sandbox.owner.totp_secret}

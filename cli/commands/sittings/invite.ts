@@ -41,7 +41,7 @@ type Namesakes = ReadonlyMap<string, readonly Namesake[]>;
 const means: Record<string, string> = {
   '--accept-names': 'takes names and references as they are.',
   '--new-learners':
-    'invites a new learner for each of these names. To invite one that you have, give the reference, or put the learner’s id into a column learner_id.',
+    'invites a new learner for each of these names. To invite one that you have, give the reference, or put the learner’s ID into a column learner_id.',
 };
 
 function verdict(faulty: number, doubtful: number): string {

@@ -49,7 +49,7 @@ export const commands: Command[] = [
     run: async ({ app, organisationId, note, positionals }) => {
       const id = positionals[0]!;
       const review = isUuid(id) ? (await reviewSitting(app, organisationId, id))?.review : undefined;
-      if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the id ${id}`);
+      if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the ID ${id}`);
       await note(id);
       return { json: review, text: reviewText(review) };
     },

@@ -133,30 +133,30 @@ suite('words of the command line', () => {
     const looked: [string[], string][] = [
       [
         ['results', 'withdraw', ...within, id, '--reason', 'a test'],
-        `result with the id ${id} in this organisation, or it was withdrawn already`,
+        `result with the ID ${id} in this organisation, or it was withdrawn already`,
       ],
-      [['results', 'history', ...within, id], `result with the id ${id} in this organisation`],
+      [['results', 'history', ...within, id], `result with the ID ${id} in this organisation`],
       [
         ['learner', 'rename', ...within, '--learner-id', id, '--name', 'A'],
-        `learner with the id ${id} in this organisation`,
+        `learner with the ID ${id} in this organisation`,
       ],
       [
         ['key', 'revoke', ...within, 'ak_none'],
-        'key with the id ak_none in this organisation; ars key list shows them',
+        'key with the ID ak_none in this organisation; ars key list shows them',
       ],
       [
         ['key', 'revoke', ...within, 'Ana Silva\nof York'],
-        'key with this id in this organisation; ars key list shows them',
+        'key with this ID in this organisation; ars key list shows them',
       ],
       [
         ['invitation', 'show', ...within, id],
-        `invitation with the id ${id} in this organisation; POST /learners gives it as invitation_id`,
+        `invitation with the ID ${id} in this organisation; POST /learners gives it as invitation_id`,
       ],
       [
         ['evidence', 'edition', ...within, hash, '--out', 'none.pdf'],
         `stored edition with the hash ${hash} in this organisation`,
       ],
-      [['organisation', 'show', id], `organisation with the id ${id}; ars organisation list shows them`],
+      [['organisation', 'show', id], `organisation with the ID ${id}; ars organisation list shows them`],
     ];
     const called = await Promise.all(looked.map(([words]) => callIn(service.environment, ...words)));
     assert.deepEqual(

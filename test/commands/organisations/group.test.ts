@@ -51,7 +51,7 @@ suite('ars group and ars team', () => {
     assert.equal((await run(['group', 'list', '--active', 'no'])).json.data[0].group_id, id);
     assert.equal((await run(['group', 'bring-back', id])).json.active, true);
     assert.equal((await run(['group', 'list', '--type', 'king'])).code, 2);
-    assert.match((await run(['group', 'archive', org.publicId])).said, /No group with the id/);
+    assert.match((await run(['group', 'archive', org.publicId])).said, /No group with the ID/);
   });
 
   test('everybody moves, however many they are', async () => {

@@ -59,7 +59,7 @@ suite('ars results review, confirm, place and withdraw', async () => {
 
   test('what can’t be decided is said in one sentence, and nothing is done', async () => {
     for (const [words, code, says] of [
-      [['confirm', ids[0]!], 1, /Nobody has to look at this result/],
+      [['confirm', ids[0]!], 1, /This result needs no review/],
       [['confirm', ids[2]!], 1, /withdrawn already/],
       [['place', ids[0]!, '--level', 'Level 1', '--reason', 'x'], 1, /already/],
       [['place', ids[0]!, '--level', 'Level 9', '--reason', 'x'], 2, /must be one of/],

@@ -157,12 +157,12 @@ suite('the command line', async () => {
       [
         ['webhooks', 'pause', ...organisation, 'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00'],
         1,
-        /^No endpoint with the id \S+ in this organisation; ars webhooks list shows them\.$/,
+        /^No endpoint with the ID \S+ in this organisation; ars webhooks list shows them\.$/,
       ],
       [
         ['webhooks', 'redeliver', ...organisation, 'nonsense'],
         1,
-        /^No delivery with the id \S+ in this organisation; /,
+        /^No delivery with the ID \S+ in this organisation; /,
       ],
       [['webhooks', 'deliveries', ...organisation, '--status', 'lost'], 2, /--status must be one of/],
       [

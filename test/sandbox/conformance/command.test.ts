@@ -56,7 +56,7 @@ suite('ars conform', async () => {
       env: { ...process.env, TMPDIR: folder },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    for await (const said of child.stdout!) if (String(said).includes('Start your consumer')) break;
+    for await (const said of child.stdout!) if (String(said).includes('Start your client')) break;
     const name = (await readdir(folder)).find((one) => one.startsWith('ars-conform-') && !before.includes(one))!;
     await utimes(join(folder, name), 1, 1);
     return { place: join(folder, name), child };
@@ -76,7 +76,7 @@ suite('ars conform', async () => {
     assert.match(out, /^right {3}first-walk {8}Everything is read, over several pages$/m);
     assert.match(out, /^WRONG {3}withdrawn {9}A result is withdrawn$/m);
     assert.match(out, /It kept a result that was withdrawn: a record with status deleted takes it away \(1\)\./);
-    assert.match(out, /The consumer is wrong in 1 of 2 scenarios\.\n$/);
+    assert.match(out, /The client is wrong in 1 of 2 scenarios\.\n$/);
     assert.equal(existsSync(killed.place), false);
     assert.throws(() => process.kill(server.pid, 0), { code: 'ESRCH' });
     assert.ok(existsSync(inUse.place), 'what is in use stays');
