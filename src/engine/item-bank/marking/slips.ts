@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { distance } from '../../../platform/validation/edit-distance.ts';
 
 const require = createRequire(import.meta.url);
 let words: Set<string> | null = null;
@@ -24,24 +25,4 @@ export function isSlipOf(typed: string, intended: string): boolean {
   if (intended.length < 4 || typed.length < 3 || /\d/u.test(typed + intended) || typed[0] !== intended[0]) return false;
   if (distance(typed, intended) > (intended.length >= 8 ? 2 : 1)) return false;
   return !isEnglishWord(typed);
-}
-
-/**
- * The restricted Damerau–Levenshtein distance: the number of insertions, deletions, substitutions and swaps of
- * neighbouring letters.
- */
-export function distance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let min = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        min = Math.min(min, rows[i - 2]![j - 2]! + 1);
-      row.push(min);
-    }
-    rows.push(row);
-  }
-  return rows[a.length]![b.length]!;
 }
