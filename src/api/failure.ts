@@ -2,13 +2,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { WriteQueueRefusal } from '../platform/db/write-queue.ts';
-import { ApiError, errorBody } from '../platform/errors/errors.ts';
+import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import { noProxy } from './http/connections.ts';
 import { noSniff } from './http/headers.ts';
 import { jsonType } from './http/route.ts';
 import { limits } from '../platform/config/limits.ts';
+import { apiBase } from '../platform/config/settings.ts';
 import { errorFields } from '../platform/observability/log.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
+import { noPage } from './target.ts';
 
 type Failure = Error & { statusCode?: number; code?: string };
 
@@ -23,6 +25,7 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
   reply
     .code(answer.status)
     .headers({ ...noSniff, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
+  if (request.url.startsWith(apiBase)) reply.headers(helpLink(app.settings.baseUrl, answer.code));
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
 }
 
@@ -41,11 +44,10 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
     app.log.error('database.unavailable', { request_id: request.id, ...errorFields(error) });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
   }
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new ApiError('payload_too_large', `The body may have at most ${limits.bodyBytes} bytes.`);
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('payload_too_large');
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || error.statusCode === 415)
     return new ApiError('unsupported_media_type');
-  if (error.code === 'FST_ERR_BAD_URL') return new ApiError('not_found');
+  if (error.code === 'FST_ERR_BAD_URL') return noPage();
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
     return new ApiError('bad_request');
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
@@ -53,9 +55,9 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
 }
 
 const unreadable: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: "The request's headers are too large.",
-  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  [noProxy]: 'The service is no proxy.',
+  HPE_HEADER_OVERFLOW: 'The headers of the request are too large. Send fewer or shorter headers.',
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time. Send it again.',
+  [noProxy]: 'The service is no proxy. Send requests to its own URL.',
 };
 
 /** Logs an unreadable request. @returns the bytes of the error response */
@@ -68,7 +70,7 @@ export function connectionRefusal(app: App, code: string | undefined): string {
     `${requestIdHeader}: ${requestId}`,
     `Content-Type: ${jsonType}`,
     'Cache-Control: no-store',
-    ...Object.entries(noSniff).map((pair) => pair.join(': ')),
+    ...Object.entries({ ...noSniff, ...helpLink(app.settings.baseUrl, refusal.code) }).map((pair) => pair.join(': ')),
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ].join('\r\n');

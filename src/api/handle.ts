@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { auditInside } from '../platform/audit/audit.ts';
 import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
-import { ApiError, errorBody } from '../platform/errors/errors.ts';
+import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from './http/coding.ts';
 import { readJsonObject } from './http/body.ts';
@@ -42,7 +42,8 @@ export async function handle(
   const kept = route.method === 'POST' ? await keptOrClaim(handling.app, request, `${parsed.path}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
     if (kept.status >= 400) request.code = (JSON.parse(kept.body) as { error: { code: string } }).error.code;
-    send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
+    const help = kept.status >= 400 ? helpLink(handling.app.settings.baseUrl, request.code) : {};
+    send(reply, request, { ...kept, headers: { ...kept.headers, ...help, 'idempotency-replayed': 'true' } });
     return;
   }
 
@@ -92,11 +93,11 @@ function pathParams(route: Route, path: string): Record<string, string> {
 function bodyText(request: FastifyRequest): string {
   if (request.body === unsupported) throw new ApiError('unsupported_media_type');
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-    throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
+    throw new ApiError('unsupported_media_type', 'The body has a Content-Encoding. Send it without compression.');
   const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
   const text = bytes.toString('utf8');
   if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
-    throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
+    throw new ApiError('invalid_json', 'The body is not encoded in UTF-8. Send it in UTF-8.');
   return text;
 }
 

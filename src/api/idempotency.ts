@@ -58,7 +58,7 @@ const stillRunning = () => new ApiError('idempotency_conflict', undefined, { 're
 const unreadable = () =>
   new ApiError(
     'idempotency_conflict',
-    'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
+    'A request with this Idempotency-Key has ended, and its response is no longer readable. Check what the request changed before you use a new key.',
   );
 
 /**

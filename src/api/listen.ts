@@ -89,7 +89,7 @@ async function listen(app: App, caller: Caller, options: ListenOptions, over: Ab
   const shown = caller.keyScope === null ? eventTypes : eventTypesAbout('result');
   const types = options.types ?? shown;
   if (!types.every((type) => shown.includes(type)))
-    throw new ApiError('invalid_event_types', `A key with bounds is told of ${shown.join(', ')} only.`);
+    throw new ApiError('invalid_event_types', `event_types is beyond a restricted key. Send ${shown.join(', ')}.`);
   takeSeat(caller.organisationId, over);
   const { organisationId, keyScope } = caller;
   const newest = options.after === null ? await newestEvent(app.db, organisationId) : null;

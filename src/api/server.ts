@@ -5,7 +5,7 @@ import type { App } from '../platform/app.ts';
 import { auditor } from '../platform/audit/audit.ts';
 import { refusedCalls } from '../platform/audit/refused.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
-import { ApiError, errorBody } from '../platform/errors/errors.ts';
+import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from './http/connections.ts';
 import { noSniff } from './http/headers.ts';
@@ -34,7 +34,7 @@ import { KeyUses } from '../integrations/access-keys/key-uses.ts';
 import { type Admitting, answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './route-table.ts';
-import { noRoute, plainTarget, hostFault } from './target.ts';
+import { hostFault, noEndpoint, noPage, noRoute, plainTarget } from './target.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -120,7 +120,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.decorateRequest('startedMs', 0);
   fastify.decorateRequest('span', null);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
-  fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
+  fastify.setNotFoundHandler((request, reply) => sendError(app, noPage(), request, reply));
   addHooks(app, fastify, connections);
 
   // Bodies are parsed only after credentials and route have been checked.
@@ -239,7 +239,7 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopp
 }
 
 /** The message is sent only to a caller who has the secret. */
-const suspended = 'The organisation of this access key is suspended: ask whoever runs the service.';
+const suspended = 'The organisation of this access key is suspended. Ask the operator of the service.';
 
 function admitCalls(
   app: App,
@@ -265,7 +265,7 @@ function admitCalls(
     // An unknown path is refused before its body is read.
     const { keyScope } = caller;
     if (request.is404) throw noRoute(request.raw.url ?? '', keyScope !== null);
-    if (keyScope !== null && request.routeOptions.config.allowsRestrictedKeys !== true) throw new ApiError('not_found');
+    if (keyScope !== null && request.routeOptions.config.allowsRestrictedKeys !== true) throw noEndpoint();
   });
 }
 
@@ -317,6 +317,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
         'content-type': jsonType,
         'cache-control': 'no-store',
         'retry-after': '1',
+        ...helpLink(app.settings.baseUrl, code),
       });
       return errorBody(code, message);
     }

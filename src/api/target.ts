@@ -33,6 +33,14 @@ const patterns = routes.map((route) => ({
   pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
+/** The words are the same for a path that no key has and for a path that a restricted key may not use. */
+export const noEndpoint = (): ApiError =>
+  new ApiError('not_found', 'This access key has no endpoint at this path. Compare the path with the API reference.');
+
+/** The error for a path outside the API. */
+export const noPage = (): ApiError =>
+  new ApiError('not_found', `The service has no page at this path. API paths start with ${apiBase}.`);
+
 /**
  * 405 if the path has other methods, otherwise 404.
  * @param isRestricted whether the caller has a restricted key, which may use fewer routes
@@ -42,7 +50,7 @@ export function noRoute(url: string, isRestricted = false): ApiError {
   const methods = patterns
     .filter((route) => route.pattern.test(path) && (route.allowsRestrictedKeys || !isRestricted))
     .map(({ method }) => method as string);
-  if (methods.length === 0) return new ApiError('not_found');
+  if (methods.length === 0) return noEndpoint();
   if (methods.includes('GET')) methods.push('HEAD');
   return new ApiError('method_not_allowed', undefined, { allow: [...new Set(methods)].sort().join(', ') });
 }
@@ -59,12 +67,12 @@ export function hostFault({ rawHeaders, headers, httpVersion }: IncomingMessage)
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
     if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') count++;
-  if (count > 1) return 'The request has more than one Host header.';
-  if (count === 0) return httpVersion === '1.0' ? null : 'The request has no Host header.';
+  if (count > 1) return 'The request has more than one Host header. Send one.';
+  if (count === 0) return httpVersion === '1.0' ? null : 'The request has no Host header. Send one.';
   if (headers.host === lastValid) return null;
   const [whole, v6, port = '80'] = hostPattern.exec(headers.host!) ?? [];
   if (whole === undefined || (v6 !== undefined && !isIPv6(v6)) || Number(port) > 65535)
-    return 'The Host header is not valid.';
+    return 'The Host header is malformed. Send the host of the URL.';
   lastValid = headers.host;
   return null;
 }

@@ -270,7 +270,10 @@ suite('400: unknown_parameter', () => {
     ]) {
       const answer = await target.get(`/assessments?${encodeURIComponent(name)}=1`);
       assertRefused(answer, 400, 'unknown_parameter');
-      assert.ok(answer.body.error.message.startsWith('The query has a parameter, which'), answer.text);
+      assert.match(
+        answer.body.error.message,
+        /^The query has a parameter(, number 1 of 1| with a number as its name), which/,
+      );
     }
     for (const name of ['updated_after', 'page', 'filter[subject]', 'pageSize', 'x', '_page', 'v2']) {
       const { text } = await target.get(`/assessments?${encodeURIComponent(name)}=1`);

@@ -18,26 +18,81 @@ suite('the position in a list that is refused', () => {
       '/groups/x/members',
       { learner_refs: ['a', 'a', `${secret} Silva`] },
       'invalid_learner_refs',
-      'learner_refs[2] must',
+      'learner_refs[2] is malformed. Send an opaque',
     ],
-    ['/groups/x/members', { learner_refs: ['a', 7] }, 'invalid_learner_refs', 'learner_refs[1] must be an opaque'],
-    ['/groups/x/members', { learner_refs: ['a', 'AB123456C'] }, 'invalid_learner_refs', 'learner_refs[1] must be'],
-    ['/groups/x/members/remove', { learner_refs: [''] }, 'invalid_learner_refs', 'learner_refs[0] must be'],
-    ['/groups/x/members', { learner_refs: [] }, 'invalid_learner_refs', 'learner_refs must be a list of 1 to 500'],
+    [
+      '/groups/x/members',
+      { learner_refs: ['a', 7] },
+      'invalid_learner_refs',
+      'learner_refs[1] is malformed. Send an opaque',
+    ],
+    [
+      '/groups/x/members',
+      { learner_refs: ['a', 'AB123456C'] },
+      'invalid_learner_refs',
+      'learner_refs[1] contains a National',
+    ],
+    [
+      '/groups/x/members/remove',
+      { learner_refs: [''] },
+      'invalid_learner_refs',
+      'learner_refs[0] is malformed. Send an',
+    ],
+    [
+      '/groups/x/members',
+      { learner_refs: [] },
+      'invalid_learner_refs',
+      'learner_refs is an empty list. Send a list of 1 to 500',
+    ],
     [
       '/learners',
       learner([group(), group({ type: secret })]),
       'invalid_groups',
-      'groups[1].type must be one of cohort',
+      'groups[1].type has a value that is not allowed. Send one of cohort',
     ],
-    ['/learners', learner([group(), group({ name: '\n' })]), 'invalid_groups', 'groups[1].name must be text of'],
-    ['/learners', learner([group(), { type: 'cohort', ref: 'x' }]), 'invalid_groups', 'groups[1].name must be text of'],
-    ['/learners', learner([group({ [secret]: 1 })]), 'invalid_groups', 'groups[0] may have only these fields: ref,'],
-    ['/learners', learner([group(), secret]), 'invalid_groups', 'groups[1] must be an object with ref, name and type'],
-    ['/learners', learner([same, group(), { ...same, name: secret }]), 'invalid_groups', 'groups must be a list with'],
+    [
+      '/learners',
+      learner([group(), group({ name: '\n' })]),
+      'invalid_groups',
+      'groups[1].name is malformed. Send text of',
+    ],
+    [
+      '/learners',
+      learner([group(), { type: 'cohort', ref: 'x' }]),
+      'invalid_groups',
+      'groups[1].name is missing. Send text of',
+    ],
+    [
+      '/learners',
+      learner([group({ [secret]: 1 })]),
+      'invalid_groups',
+      'groups[0] has a field, number 4 of 4, which this endpoint does not know. It knows ref,',
+    ],
+    [
+      '/learners',
+      learner([group(), secret]),
+      'invalid_groups',
+      'groups[1] is malformed. Send an object with ref, name and type',
+    ],
+    [
+      '/learners',
+      learner([same, group(), { ...same, name: secret }]),
+      'invalid_groups',
+      'groups has two names for one type and ref, in groups[0] and groups[2]',
+    ],
     ['/learners', learner([group(), group({ type: 'team' })]), 'team_group_managed', 'groups[1].type is team'],
-    ['/webhooks', { url, event_types: ['assessment.completed', secret] }, 'invalid_event_types', 'event_types[1] must'],
-    ['/webhooks', { url, group_ids: [unknown, secret] }, 'invalid_group_ids', "group_ids[1] must be a group's UUID"],
+    [
+      '/webhooks',
+      { url, event_types: ['assessment.completed', secret] },
+      'invalid_event_types',
+      'event_types[1] has a value that is not allowed',
+    ],
+    [
+      '/webhooks',
+      { url, group_ids: [unknown, secret] },
+      'invalid_group_ids',
+      "group_ids[1] is malformed. Send a group's UUID",
+    ],
   ] as const) {
     test(`POST ${path}: ${starts}`, async () => {
       const { status, body: told } = await target.post(path, body);
@@ -51,7 +106,7 @@ suite('the position in a list that is refused', () => {
     const { id } = (await target.post('/groups', group())).body.data;
     const refused = await target.post('/webhooks', { url, group_ids: [id, id, unknown] });
     assert.equal(refused.body.error.code, 'unknown_group');
-    assert.equal(refused.body.error.message, 'group_ids[2] must be a group of your organisation.');
+    assert.equal(refused.body.error.message, 'group_ids[2] is not a known group. Take IDs from GET /groups.');
   });
 
   test('groups that are not made', { skip: target.local === null && 'needs an organisation of its own' }, async () => {
@@ -60,21 +115,36 @@ suite('the position in a list that is refused', () => {
     await closed.post('/groups', known);
     const refused = await closed.post('/learners', learner([known, known, group()]));
     assert.equal(refused.body.error.code, 'group_autocreate_disabled');
-    assert.match(refused.body.error.message, /^groups\[2\] does not exist/);
+    assert.match(
+      refused.body.error.message,
+      /^groups\[2\] does not exist, .*\. Create the group with POST \/groups first\.$/,
+    );
   });
 
   for (const [path, starts] of [
-    [`/assessments?subject=maths,${secret}`, 'subject[1] must be one of digital, english, maths.'],
-    [`/assessments?subject=maths&subject=${secret}`, 'subject[1] must be one of'],
-    ['/assessments?subject=maths,,english', 'subject[1] must be one of'],
-    [`/assessments?status=completed,${secret}`, 'status[1] must be one of completed, deleted.'],
-    ['/assessments?rqf_level_code=1,2,4', 'rqf_level_code[2] must be one of 1, 2, 3, 5.'],
-    [`/assessments?group_id=${unknown},${unknown},x`, "group_id[2] must be a group's UUID."],
-    [`/groups?type=cohort,${secret}`, 'type[1] must be one of cohort, '],
-    [`/events?event_types=assessment.completed,${secret}`, 'event_types[1] must be one of'],
-    ['/assessments/digest?buckets=1,x', 'buckets[1] must be a whole number from 0 to'],
-    ['/assessments/digest?bits=4&buckets=3,3,16', 'buckets[2] must be below 2 to the power of bits, which is 4.'],
-    [`/assessments?subject=${secret}`, 'subject must be one or more of digital, english, maths.'],
+    [
+      `/assessments?subject=maths,${secret}`,
+      'subject[1] has a value that is not allowed. Send one of digital, english, maths.',
+    ],
+    [`/assessments?subject=maths&subject=${secret}`, 'subject[1] has a value that is not allowed. Send one of'],
+    ['/assessments?subject=maths,,english', 'subject[1] has no value. Send one of'],
+    [
+      `/assessments?status=completed,${secret}`,
+      'status[1] has a value that is not allowed. Send one of completed, deleted.',
+    ],
+    ['/assessments?rqf_level_code=1,2,4', 'rqf_level_code[2] has a value that is not allowed. Send one of 1, 2, 3, 5.'],
+    [`/assessments?group_id=${unknown},${unknown},x`, "group_id[2] is malformed. Send a group's UUID."],
+    [`/groups?type=cohort,${secret}`, 'type[1] has a value that is not allowed. Send one of cohort, '],
+    [
+      `/events?event_types=assessment.completed,${secret}`,
+      'event_types[1] has a value that is not allowed. Send one of',
+    ],
+    ['/assessments/digest?buckets=1,x', 'buckets[1] is malformed. Send a whole number from 0 to'],
+    ['/assessments/digest?bits=4&buckets=3,3,16', 'buckets[2] has a value that is not allowed. Send 0 to 15.'],
+    [
+      `/assessments?subject=${secret}`,
+      'subject has a value that is not allowed. Send one or more of digital, english, maths.',
+    ],
   ] as const) {
     test(`GET ${path}`, async () => {
       const { status, body: told } = await target.get(path);

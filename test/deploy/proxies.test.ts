@@ -145,7 +145,10 @@ if (installed.length > 0)
           assert.equal(reply.status, 413);
           assert.match(reply.headers['content-type']!, /^application\/json/);
           assert.deepEqual(reply.json(), {
-            error: { code: 'payload_too_large', message: 'The body may have at most 1048576 bytes.' },
+            error: {
+              code: 'payload_too_large',
+              message: 'The body has more than 1048576 bytes. Send several smaller requests.',
+            },
           });
           const max = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
           assert.equal(max.status, 400, String(max.body));

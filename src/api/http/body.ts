@@ -1,7 +1,8 @@
 import type Type from 'typebox';
-import { type FieldCode, ApiError } from '../../platform/errors/errors.ts';
+import { ApiError } from '../../platform/errors/errors.ts';
 import type { Beside, Meaning } from '../../platform/validation/fields.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
+import { faults, refusal, unknownName } from '../../platform/validation/faults.ts';
 import { schemas } from '../../platform/validation/type.ts';
 
 /**
@@ -14,15 +15,16 @@ export function readJsonObject(text: string): Record<string, unknown> {
     value = parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
+    if (text.trim() === '') throw new ApiError('invalid_json', 'The body is missing. Send one JSON object.');
     if (error.kind === 'syntax') throw new ApiError('invalid_json');
-    throw new ApiError('invalid_json', 'An object in the body has the same name twice.');
+    throw new ApiError('invalid_json', 'An object in the body has a name twice. Send each name once.');
   }
   if (!isJsonObject(value)) throw new ApiError('invalid_body');
   return value;
 }
 
 type Field = Type.TSchema &
-  Partial<Meaning> & { items?: Field; properties?: Record<string, Field>; required?: string[] };
+  Partial<Meaning> & { maxLength?: number; items?: Field; properties?: Record<string, Field>; required?: string[] };
 
 const compiled = new WeakMap<Type.TSchema, { Check(value: unknown): boolean }>();
 
@@ -44,7 +46,7 @@ export function readBody<T extends Type.TObject>(
   for (const [name, field] of Object.entries<Field>(schema.properties)) {
     if (!Object.hasOwn(body, name)) {
       if (schema.required?.includes(name) === true)
-        throw ApiError.field(codeOf(name), messageOf(name, field.expected!));
+        throw ApiError.field(codeOf(name), refusal(name, faults.missing, field.expected!));
       continue;
     }
     const fault = faultOf(name, field, body[name], { fields, app });
@@ -52,23 +54,21 @@ export function readBody<T extends Type.TObject>(
     fields[name] = collapsed(body[name]);
   }
   const names = Object.keys(schema.properties);
-  if (Object.keys(body).some((name) => !names.includes(name)))
-    throw new ApiError('unknown_field', `The body may have only these fields: ${names.join(', ')}.`);
+  const unknown = unknownName('The body', 'field', Object.keys(body), names);
+  if (unknown !== null) throw new ApiError('unknown_field', unknown);
   if (Object.keys(fields).length < ((schema as { minProperties?: number }).minProperties ?? 0))
-    throw new ApiError('invalid_body', `The body must have at least one of these fields: ${names.join(', ')}.`);
+    throw new ApiError('invalid_body', `The body has no field. Send at least one of ${names.join(', ')}.`);
   return fields as Type.Static<T>;
 }
 
-const codeOf = (name: string) => `invalid_${name}` as FieldCode;
-
-const messageOf = (name: string, expected: string) => `${name} must be ${expected}.`;
+const codeOf = (name: string) => `invalid_${name}` as const;
 
 /** The error codes and messages for invalid fields, in the schema's order. OpenAPI and the guides show them. */
 export function fieldRefusals(schema: Type.TSchema): { code: string; message: string }[] {
   const { properties = {} } = schema as Field;
   return Object.entries(properties).map(([name, { expected }]) => ({
     code: codeOf(name),
-    message: messageOf(name, expected!),
+    message: refusal(name, faults.malformed, expected!),
   }));
 }
 
@@ -89,12 +89,21 @@ function faultOf(path: string, field: Field, value: unknown, context: Beside): s
       const isThere = Object.hasOwn(value, name);
       if (!isThere && field.required?.includes(name) !== true) continue;
       const own = `${path}.${name}`;
-      const fault = isThere ? faultOf(own, part, value[name], context) : messageOf(own, part.expected!);
+      const fault = isThere ? faultOf(own, part, value[name], context) : refusal(own, faults.missing, part.expected!);
       if (fault !== null) return fault;
     }
-    if (!hasMatched) return `${path} may have only these fields: ${Object.keys(field.properties).join(', ')}.`;
+    const unknown = unknownName(path, 'field', Object.keys(value), Object.keys(field.properties));
+    if (unknown !== null) return unknown;
   }
-  if (!hasMatched) return messageOf(path, field.expected!);
-  const verdict = field.also?.(collapsed(value), context) ?? true;
-  return verdict === true ? null : messageOf(path, verdict === false ? field.expected! : verdict);
+  const isText = typeof value === 'string' && value.length <= (field.maxLength ?? -1);
+  const verdict = (hasMatched || isText) && (field.also?.(collapsed(value), context) ?? true);
+  if (hasMatched && verdict === true) return null;
+  const fault = typeof verdict === 'string' ? verdict : kindOfFault(field, value);
+  return fault.includes('. ') ? `${path} ${fault}.` : refusal(path, fault, field.expected!);
+}
+
+function kindOfFault(field: Field, value: unknown): string {
+  if (Array.isArray(value) && field.items !== undefined)
+    return value.length === 0 ? 'is an empty list' : 'has too many members';
+  return 'enum' in field && typeof value === 'string' ? faults.notAllowed : faults.malformed;
 }

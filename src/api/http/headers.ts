@@ -66,7 +66,8 @@ export const replyHeaders = {
   Link: {
     schema: text,
     example: `<${exampleOrigin}${apiBase}/assessments?limit=100&cursor=AAAA>; rel="next"`,
-    meaning: 'The next page, the same address as pagination.next; absent on the last page.',
+    meaning:
+      'On a page: the next page, as in pagination.next (rel="next"), except on the last page. On an error: the documentation of its code (rel="help").',
   },
   'Cache-Control': {
     schema: text,

@@ -1,7 +1,9 @@
-import { type ErrorCode, ApiError } from '../../platform/errors/errors.ts';
+import { type ErrorCode, ApiError, errorTable } from '../../platform/errors/errors.ts';
 import { formatPosition, parseInstant, parseLowerBound } from '../../feed/time.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
+import { faults, refusal, unknownName } from '../../platform/validation/faults.ts';
+import { personalFault } from '../../platform/validation/fields.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
 /** A parsed value and its one canonical spelling, which is the same for all spellings of the value. */
@@ -116,9 +118,8 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
   const canonical: string[] = [];
   let fault: ApiError | null = null;
   const names = [...table.map((parameter) => parameter.name), ...(options.paged ? ['cursor', 'limit'] : [])];
-  for (const key of sent.keys()) {
-    if (!names.includes(key)) throw new ApiError('unknown_parameter', unknownParameter(key, names));
-  }
+  const unknown = unknownName('The query', 'parameter', [...sent.keys()], names);
+  if (unknown !== null) throw new ApiError('unknown_parameter', unknown);
   const cursors = sent.get('cursor');
   for (const parameter of table) {
     const texts = sent.get(parameter.name);
@@ -134,23 +135,17 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
   // No cursor was ever issued for invalid parameters, so the cursor cannot be valid either.
-  if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === ''))
-    throw new ApiError('invalid_cursor');
+  if (cursors !== undefined && fault !== null) throw new ApiError('invalid_cursor');
+  if (cursors !== undefined && (cursors.length > 1 || cursors[0] === ''))
+    throw refused('cursor', cursors.length > 1 ? faults.repeated : faults.noValue);
   return { values, canonical: canonical.join('&'), limit: readLimit(sent.get('limit')), cursor: cursors?.[0] ?? null };
 }
 
-function unknownParameter(name: string, names: readonly string[]): string {
-  const which = isRepeatable(name) ? `the parameter ${name}` : 'a parameter';
-  const those = names.length === 0 ? 'It takes none' : `It knows ${names.join(', ')}`;
-  return `The query has ${which}, which this endpoint does not know. ${those}.`;
-}
-
-/**
- * Whether a message may repeat an unknown name. A name that may be an email address, a number or a person is not
- * repeated.
- */
-function isRepeatable(name: string): boolean {
-  return /^[a-z_][A-Za-z_]{0,39}\d{0,2}(\[[a-z_]{0,20}\])?$/.test(name);
+/** The error for a parameter. What to do is the same as in the default message of its code. */
+function refused(name: ParameterName, fault: string): ApiError {
+  const code = codeOf(name);
+  const [, message] = errorTable[code];
+  return new ApiError(code, `${name} ${fault}${message.slice(message.indexOf('. '))}`);
 }
 
 /** How the values of a parameter are described and read. */
@@ -161,18 +156,27 @@ type Kind<T> = {
   expected: string;
   /** @returns undefined if the text is not a valid value */
   read(text: string): T | undefined;
+  /** What is wrong with an invalid text, if it is not malformed. */
+  fault?(text: string): string | null;
 };
 
-export const among = (allowed: readonly string[]): Kind<string> => ({
+const faultOf = <T>({ fault }: Kind<T>, text: string): string =>
+  text === '' ? faults.noValue : (fault?.(text) ?? faults.malformed);
+
+export const digits = /^\d+$/;
+
+export const among = (allowed: readonly string[], wellFormed = /^[\w.-]+$/): Kind<string> => ({
   schema: { type: 'string', enum: [...allowed] },
   expected: `one of ${allowed.join(', ')}`,
   read: (text) => (allowed.includes(text) ? text : undefined),
+  fault: (text) => (wellFormed.test(text) ? faults.notAllowed : null),
 });
 
 export const wholeNumber = (min: number, max: number): Kind<number> => ({
   schema: { type: 'integer', minimum: min, maximum: max },
   expected: `a whole number from ${min} to ${max}`,
   read: (text) => (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+  fault: (text) => (digits.test(text) ? faults.notAllowed : null),
 });
 
 export const yesOrNo = among(['true', 'false']);
@@ -187,22 +191,20 @@ const opaqueRef: Kind<string> = {
   schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
   expected: 'a reference',
   read: (text) => (isOpaqueRef(text) ? text : undefined),
+  fault: personalFault,
 };
 
 /** A parameter with one value. */
-export function one<T extends string | number>(
-  name: ParameterName,
-  description: string,
-  { schema, read }: Kind<T>,
-): Parameter<T> {
+export function one<T extends string | number>(name: ParameterName, description: string, kind: Kind<T>): Parameter<T> {
   return {
     name,
     description,
     isList: false,
-    schema,
+    schema: kind.schema,
     parse: ([text, ...others]) => {
-      const value = others.length > 0 ? undefined : read(text!);
-      if (value === undefined) throw new ApiError(codeOf(name));
+      if (others.length > 0) throw refused(name, faults.repeated);
+      const value = kind.read(text!);
+      if (value === undefined) throw refused(name, faultOf(kind, text!));
       return { value, canonical: String(value) };
     },
   };
@@ -212,27 +214,35 @@ export function one<T extends string | number>(
 export function some<T extends string | number>(
   name: ParameterName,
   description: string,
-  { schema, expected, read }: Kind<T>,
+  kind: Kind<T>,
   { max, tooMany = codeOf(name) }: { max?: number; tooMany?: ErrorCode } = {},
 ): Parameter<T[]> {
   return {
     name,
     description,
     isList: true,
-    schema,
+    schema: kind.schema,
     max,
     tooMany,
     parse: (texts) => {
-      const values = texts.flatMap((text) => text.split(',')).map(read);
+      const members = texts.flatMap((text) => text.split(','));
+      const values = members.map(kind.read);
       const wrong = values.indexOf(undefined);
-      if (wrong >= 0)
-        throw new ApiError(codeOf(name), values.length > 1 ? `${name}[${wrong}] must be ${expected}.` : undefined);
+      if (wrong >= 0) {
+        const fault = faultOf(kind, members[wrong]!);
+        if (members.length === 1) throw refused(name, fault);
+        throw new ApiError(codeOf(name), refusal(`${name}[${wrong}]`, fault, kind.expected));
+      }
       const value = [...new Set(values as T[])].sort();
-      if (max !== undefined && value.length > max) throw new ApiError(tooMany);
+      if (max !== undefined && value.length > max)
+        throw tooMany === codeOf(name) ? refused(name, 'has too many values') : new ApiError(tooMany);
       return { value, canonical: value.join(',') };
     },
   };
 }
+
+/** Matches an RFC 3339 date-time, also one that does not exist. */
+const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 export function instant(name: ParameterName, description: string, bound: 'lower' | 'upper'): Parameter<number> {
   const read = bound === 'lower' ? parseLowerBound : parseInstant;
@@ -242,11 +252,13 @@ export function instant(name: ParameterName, description: string, bound: 'lower'
     isList: false,
     schema: { type: 'string', format: 'date-time' },
     parse: ([text = '', ...others]) => {
-      const us = others.length > 0 ? null : read(text);
+      if (others.length > 0) throw refused(name, faults.repeated);
+      const us = read(text);
       if (us !== null) return { value: us, canonical: canonicalInstant(us, text) };
-      const hasLostPlus = others.length === 0 && text.includes(' ') && parseInstant(text.replace(' ', '+')) !== null;
-      const hint = `${name} has a space where its zone has a +: send + as %2B, or use Z.`;
-      throw new ApiError(codeOf(name), hasLostPlus ? hint : undefined);
+      if (text.includes(' ') && parseInstant(text.replace(' ', '+')) !== null)
+        throw new ApiError(codeOf(name), `${name} has a space where its zone has a +. Send + as %2B, or use Z.`);
+      const fault = dateTime.test(text) ? 'has a date or time that does not exist' : faults.malformed;
+      throw refused(name, text === '' ? faults.noValue : fault);
     },
   };
 }

@@ -54,6 +54,7 @@ const shared: Record<number, string> = {
 };
 
 const rate: ReplyHeader[] = ['RateLimit-Policy', 'RateLimit'];
+const onErrors: ReplyHeader[] = ['Cache-Control', 'Link'];
 const refusalHeaders: Record<number, ReplyHeader[]> = {
   401: ['WWW-Authenticate'],
   429: ['Retry-After', ...rate],
@@ -147,7 +148,7 @@ function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
   const waits = refusals.some(({ code }) => code === 'idempotency_conflict');
   return {
     description: `${reasons[status]} Code: ${refusals.map(({ code }) => `\`${code}\``).join(', ')}.`,
-    headers: headers([...when(waits, 'Retry-After' as const), 'Cache-Control', ...(refusalHeaders[status] ?? rate)]),
+    headers: headers([...when(waits, 'Retry-After' as const), ...onErrors, ...(refusalHeaders[status] ?? rate)]),
     content: errorContent(refusals),
   };
 }
@@ -168,7 +169,7 @@ function otherwise(): OpenApiReply {
   const { code, message } = new ApiError('method_not_allowed');
   return {
     description: 'Anything else. 405: the address does not have this method; Allow lists those that it has.',
-    headers: headers(['Allow', ...rate]),
+    headers: headers(['Allow', 'Link', ...rate]),
     content: errorContent([{ code, message }]),
   };
 }
@@ -244,7 +245,7 @@ function operationsOf(components: Components) {
   const replies: Record<string, OpenApiReply> = {
     [refusedHead]: {
       description: 'As GET is refused, without a body.',
-      headers: headers(['Retry-After', 'WWW-Authenticate', 'Cache-Control', ...rate]),
+      headers: headers(['Retry-After', 'WWW-Authenticate', ...onErrors, ...rate]),
     },
   };
   const paths: OpenApiDocument['paths'] = {};

@@ -1,4 +1,5 @@
 import { ApiError } from '../../platform/errors/errors.ts';
+import { faults, refusal } from '../../platform/validation/faults.ts';
 import type { Cursor } from '../../feed/cursor.ts';
 import {
   PaginationSchema,
@@ -11,6 +12,7 @@ import {
 import {
   type Parameter,
   among,
+  digits,
   groupIds,
   instant,
   learnerRef,
@@ -96,7 +98,7 @@ const facetQuery = {
       some(
         'rqf_level_code',
         'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
-        among(levelCodes.map(String)),
+        among(levelCodes.map(String), digits),
       ),
     ),
     excludes: (sent, result) =>
@@ -255,7 +257,7 @@ async function readDigest(call: Call): Promise<Reply> {
   const sent = splitQuery(call.rawQuery).get('buckets') ?? [];
   const beyond = sent.flatMap((text) => text.split(',')).findIndex((bucket) => Number(bucket) >= 2 ** bits);
   if (beyond >= 0)
-    throw new ApiError('invalid_buckets', `buckets[${beyond}] must be below 2 to the power of bits, which is ${bits}.`);
+    throw new ApiError('invalid_buckets', refusal(`buckets[${beyond}]`, faults.notAllowed, `0 to ${2 ** bits - 1}`));
   const question = { ...digestFilter(values, call.caller.keyScope), bits, buckets };
   const data = await digestJson(call.app.db, call.caller, question);
   return jsonText(200, data, { headers: { ...cacheHeaders, ...restoredHeader(call.caller.feed) } });

@@ -1,5 +1,6 @@
 import type { TArrayOptions, TStringOptions } from 'typebox';
 import { type Beside, type Meaning, nullable } from '../../platform/validation/fields.ts';
+import { faults } from '../../platform/validation/faults.ts';
 import { holdsNationalInsuranceNumber } from '../../platform/validation/personal-data.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { checkUrl } from '../../platform/validation/networks.ts';
@@ -28,7 +29,7 @@ export const RegisteredWebhookEndpoint = Type.Object(
   { $id: 'RegisteredWebhookEndpoint' },
 );
 
-const expectedUrl = `an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
+const expectedUrl = `an https URL that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
 
 /** The event types of an endpoint that was registered without types. */
 export const defaultEventTypes: EventType[] = [assessmentCompleted];
@@ -66,9 +67,9 @@ export const WebhookInput = Type.Object(
 );
 
 function isRightUrl(url: string, { app }: Beside): boolean | string {
-  if (url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) return false;
+  if (holdsNationalInsuranceNumber(url)) return faults.number;
   const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
-  if (!verdict.ok) return `${expectedUrl}: ${verdict.reason}`;
+  if (!verdict.ok) return `is ${URL.canParse(url) ? 'not allowed' : 'malformed'}: ${verdict.reason}`;
   return asUri(url).length <= limits.webhookUrlChars;
 }
 

@@ -1,5 +1,5 @@
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import { ApiError } from '../../platform/errors/errors.ts';
+import { ApiError, errorTable } from '../../platform/errors/errors.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { type Feed, lockFeed } from '../../feed/position.ts';
 import type { GroupInput } from './schema.ts';
@@ -27,8 +27,9 @@ export async function ensureGroups(
   const missing = wanted.filter((group) => !found.has(keyOf(group)));
   if (missing.length > 0 && !options.autocreate) {
     const { at } = missing[0]!;
-    const disabled = 'does not exist, and the organisation has disabled creating groups while provisioning.';
-    throw new ApiError('group_autocreate_disabled', at === undefined ? undefined : `groups[${at}] ${disabled}`);
+    const [, message] = errorTable.group_autocreate_disabled;
+    const place = at === undefined ? '$&' : `groups[${at}]`;
+    throw new ApiError('group_autocreate_disabled', message.replace('A group in the request', place));
   }
   const counted = missing.filter((group) => group.type !== teamType).length;
   if (counted > 0 && (await countActiveGroups(work.tx, feed.organisationId)) + counted > limits.groupsPerOrganisation) {

@@ -262,7 +262,7 @@ export function fixOf(code: string): string {
   const known = Object.entries(errorTable).find(([name]) => name === code);
   if (known !== undefined) return known[1][1];
   const field = /^invalid_([a-z_]+)$/.exec(code)?.[1];
-  return field === undefined ? '' : `${field} in the body is not as the reference says.`;
+  return field === undefined ? '' : `${field} in the body is not valid. Check it against the API reference.`;
 }
 
 /** Writes the call as a curl command. Words in capitals replace values that the log does not contain. */

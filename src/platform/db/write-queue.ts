@@ -5,7 +5,7 @@ export type WriteQueue = { readonly name: string; readonly atOnce: number };
 export class WriteQueueRefusal extends Error {
   readonly why: 'full' | 'late' | 'left' | 'stopping';
   constructor(why: WriteQueueRefusal['why']) {
-    super('Other changes are still being made; repeat this one in a few seconds.');
+    super('Other changes of the organisation are still being made. Repeat this change after a few seconds.');
     this.why = why;
   }
 }

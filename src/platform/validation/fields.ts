@@ -1,5 +1,6 @@
 import type { TArrayOptions, TSchema, TStringOptions } from 'typebox';
 import { isEmailAddress } from './email.ts';
+import { faults } from './faults.ts';
 import { nameExpected, nameFault } from './person-name.ts';
 import { limits } from '../config/limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
@@ -11,9 +12,12 @@ import { Type } from './type.ts';
  * and OpenAPI omits them.
  */
 export type Meaning = {
-  /** Completes the message "<field> must be <expected>." */
+  /** Completes the message "Send <expected>." */
   expected: string;
-  /** Checks a value that has the right type. A returned text replaces `expected` in the message. */
+  /**
+   * Checks a value that the schema accepts, or a text of the right length. False: malformed. A returned text says why the
+   * value is not allowed, and may say in a second sentence what to do.
+   */
   also?: (value: any, beside: Beside) => boolean | string;
   /** OpenAPI shows these keywords instead of the validating keywords. */
   shown?: Record<string, unknown>;
@@ -32,9 +36,7 @@ export function line(maxChars: number) {
     minLength: 1,
     maxLength: maxChars,
     expected,
-    also: (value: string) =>
-      isPlainText(value, maxChars) &&
-      (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
+    also: (value: string) => isPlainText(value, maxChars) && (!holdsNationalInsuranceNumber(value) || faults.number),
   } satisfies Meaning & TStringOptions);
 }
 
@@ -43,28 +45,35 @@ export function learnerName() {
     minLength: 1,
     maxLength: limits.fullNameChars,
     expected: nameExpected,
-    also: (name: string) => nameFault(name) ?? true,
+    also: (name: string) => {
+      const expected = nameFault(name);
+      return expected === null || (expected !== nameExpected && `${faults.notAllowed}. Send ${expected}`);
+    },
   } satisfies Meaning & TStringOptions);
 }
 
 export function emailAddress() {
   return Type.String({
     maxLength: limits.emailChars,
-    expected: 'an e-mail address, such as name@example.org',
-    also: isEmailAddress,
+    expected: 'an email address, such as name@example.org',
+    also: (text: string) => isEmailAddress(text) || (holdsNationalInsuranceNumber(text) && faults.number),
     shown: { format: 'email' },
   } satisfies Meaning & TStringOptions);
 }
 
 export const sha256Pattern = '^[0-9a-f]{64}$';
 
-export const learnerRefExpected = `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`;
+export const learnerRefExpected = `an opaque reference without personal data: 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit`;
+
+/** Which personal data a reference contains; null: none. */
+export const personalFault = (ref: string): string | null =>
+  holdsNationalInsuranceNumber(ref) ? faults.number : ref.includes('@') ? 'is an email address' : null;
 
 export function learnerRefs() {
   const ref = Type.String({
     maxLength: limits.learnerRefChars,
     expected: learnerRefExpected,
-    also: isOpaqueRef,
+    also: (one: string) => personalFault(one) ?? isOpaqueRef(one),
   } satisfies Meaning & TStringOptions);
   return Type.Array(ref, {
     minItems: 1,

@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, ServerResponse } from 'node:http';
-import { ApiError, errorBody, type ErrorCode } from '../../platform/errors/errors.ts';
+import { ApiError, errorBody, type ErrorCode, helpLink } from '../../platform/errors/errors.ts';
 
 /** Faults that a proxy between a client and any service can cause. */
 export type Fault =
@@ -50,8 +50,9 @@ function refuse(request: IncomingMessage, response: ServerResponse, code: ErrorC
       'content-type': 'application/json; charset=utf-8',
       'retry-after': String(seconds),
       'cache-control': 'no-store',
+      ...helpLink('', code),
     })
-    .end(errorBody(code, 'The sandbox was told to refuse now and then. Try again after Retry-After.'));
+    .end(errorBody(code, 'This sandbox refuses some requests. Repeat the request after the seconds in Retry-After.'));
 }
 
 export function enact(fault: Fault, request: IncomingMessage, response: ServerResponse, serve: () => void): void {

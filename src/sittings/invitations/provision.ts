@@ -30,7 +30,7 @@ export async function provisionLearner(
   // The request may contain a previous reference, and the learner's current reference as the name. A name must not be a
   // reference.
   if (known !== undefined && wouldBeReference(known, request.full_name))
-    throw ApiError.field('invalid_full_name', 'full_name must not be the reference that the learner has now.');
+    throw ApiError.field('invalid_full_name', 'full_name is a reference. Send the name of the learner.');
   const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });
   const learner = known ?? { learner_id: work.uuid(), ref: request.ref, full_name: request.full_name };
   const entries = [{ learner, row: request, isNew: known === undefined }];

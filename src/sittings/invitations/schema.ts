@@ -7,6 +7,7 @@ import {
   learnerRefSchema,
   type Meaning,
   nullable,
+  personalFault,
 } from '../../platform/validation/fields.ts';
 import { GroupInput, GroupSummary } from '../../organisations/groups/schema.ts';
 import { learnerId } from '../../records/learners/schema.ts';
@@ -22,7 +23,9 @@ export const ProvisionInput = Type.Object(
       Type.String({
         ...learnerRefSchema,
         expected: learnerRefExpected,
-        also: (ref: string, { fields }: Beside) => isOpaqueRef(ref) && !isNameOf(ref, fields.full_name),
+        also: (ref: string, { fields }: Beside) =>
+          personalFault(ref) ??
+          (isOpaqueRef(ref) && (!isNameOf(ref, fields.full_name) || 'is the name of the learner')),
       } satisfies Meaning & TStringOptions),
     ),
     groups: Type.Optional(
@@ -45,13 +48,13 @@ function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string 
   for (const [at, { type, ref, name }] of groups.entries()) {
     const first = firsts.get(`${type} ${ref}`) ?? at;
     if (groups[first]!.name !== name)
-      return `a list with one name for each type and ref: groups[${at}] has another name than groups[${first}]`;
+      return `has two names for one type and ref, in groups[${first}] and groups[${at}]. Send one name`;
     firsts.set(`${type} ${ref}`, first);
   }
   return (
     groups.length === 0 ||
     beside.fields.ref !== undefined ||
-    'left out without a ref: the learner could not be found again'
+    'is not allowed without ref. Send ref too, or leave groups out'
   );
 }
 

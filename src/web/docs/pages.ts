@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../../platform/app.ts';
-import { ApiError } from '../../platform/errors/errors.ts';
+import { noPage } from '../../api/target.ts';
 import { noneMatch } from '../../feed/etag.ts';
 import { once } from '../../platform/time/once.ts';
 import { makeSite } from './site.ts';
@@ -36,7 +36,7 @@ export function registerSite(app: App, fastify: FastifyInstance): void {
   const send = async (request: FastifyRequest, reply: FastifyReply) => {
     const { '*': path } = request.params as { '*': string };
     const file = (await made()).get(path === '' ? 'index.html' : path);
-    if (file === undefined) throw new ApiError('not_found');
+    if (file === undefined) throw noPage();
     reply.headers({
       etag: file.etag,
       'cache-control': 'public, max-age=0, must-revalidate',

@@ -142,7 +142,10 @@ test('a change that has waited for as long as it may is refused, and can be repe
   for (const { status, headers, body } of answers) {
     assert.equal(status, 503);
     assert.equal(headers['retry-after'], '5');
-    assert.equal(body.error.message, 'Other changes are still being made; repeat this one in a few seconds.');
+    assert.equal(
+      body.error.message,
+      'Other changes of the organisation are still being made. Repeat this change after a few seconds.',
+    );
   }
   await letGo();
   for (const ref of ['a', 'b', 'c']) assert.equal((await write(org, ref, { 'idempotency-key': ref })).status, 201);

@@ -81,10 +81,15 @@ suite('a list of whole numbers', () => {
   test('a number is one however it is written, and there are as many as may be', () => {
     const { parse } = some('buckets', '', wholeNumber(0, 9), { max: 2 });
     assert.deepEqual(parse(['5,05', '1']).value, [1, 5]);
-    for (const values of [['1,2,3'], ['10'], ['-1'], ['1.0']])
-      assert.throws(() => parse(values), { code: 'invalid_buckets', message: /^buckets must be at most/ });
-    for (const values of [['1,'], ['1', '10']])
-      assert.throws(() => parse(values), { code: 'invalid_buckets', message: /^buckets\[1\] must be a whole number/ });
+    for (const [values, message] of [
+      [['1,2,3'], /^buckets has too many values\. Send at most/],
+      [['10'], /^buckets has a value that is not allowed\. Send at most/],
+      [['-1'], /^buckets is malformed\. Send at most/],
+      [['1.0'], /^buckets is malformed\. Send at most/],
+      [['1,'], /^buckets\[1\] has no value\. Send a whole number/],
+      [['1', '10'], /^buckets\[1\] has a value that is not allowed\. Send a whole number/],
+    ] as const)
+      assert.throws(() => parse([...values]), { code: 'invalid_buckets', message });
   });
 });
 

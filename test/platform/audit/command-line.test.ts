@@ -34,7 +34,7 @@ suite('ars audit', async () => {
     );
     assert.match(
       (await run('log', '--errors')).out,
-      /^1 +400 +unknown_parameter +GET \/assessments .* does not know\.$/m,
+      /^1 +400 +unknown_parameter +GET \/assessments .* does not know\. Correct its name or leave it out\.$/m,
     );
     assert.equal((await run('log', '--status', '7xx')).code, 2);
   });

@@ -142,7 +142,7 @@ suite('calls', async () => {
         ['rate_limited', 'GET /learners', 6, 2],
       ],
     );
-    assert.match(groups[0].fix, /^since must be an RFC 3339 date-time/);
+    assert.match(groups[0].fix, /^since is malformed\. Send an RFC 3339 date-time/);
     const sum = (name: string) => hours.reduce((total, one) => total + one[name], 0);
     assert.deepEqual(['answered', 'unchanged', 'refused', 'limited', 'failed'].map(sum), [12, 12, 24, 12, 0]);
   });

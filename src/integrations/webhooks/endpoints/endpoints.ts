@@ -77,7 +77,7 @@ async function refuseUnknownGroups(work: UnitOfWork, organisationId: number, gro
   if (groupIds === null) return;
   const existing = await knownGroups(work.tx, organisationId, groupIds);
   const at = groupIds.findIndex((id) => !existing.has(id));
-  if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] must be a group of your organisation.`);
+  if (at >= 0) throw new ApiError('unknown_group', `group_ids[${at}] is not a known group. Take IDs from GET /groups.`);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import { errorPage } from '../../../platform/errors/errors.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 
 export const number = (value: number): string => value.toLocaleString('en-GB');
@@ -234,4 +235,4 @@ export const code = (text: string | null | undefined, none: Content = null): Con
   text == null ? none : html`<code>${text}</code>`;
 
 /** Links an error code of the API to its page in the documentation. */
-export const codeLink = (code: string): Markup => html`<a href="/docs/errors.html#${code}"><code>${code}</code></a>`;
+export const codeLink = (code: string): Markup => html`<a href="${errorPage(code)}"><code>${code}</code></a>`;
