@@ -122,6 +122,8 @@ const cutOut = statement('audit.cut_out')`
    where organisation_id = $1 and number > $2 and number < $3 and number not in (select unnest($4::int8[])) and ids is not null
      and last_at >= $5 and first_at <= $6 order by number limit 6`;
 
+type Stored = { hash: Buffer; first_at: Date; last_at: Date };
+
 type Covered = { first: number; last: number; from: string | null; to: string | null };
 
 export type ExportVerdict = {
@@ -192,9 +194,8 @@ export async function verifyExport(
   const { faults } = verdict;
   const [chain] = await db.query<{ blocks: number }>(blocksOf, [organisationId]);
   const fileBlocks = new FileBlocks();
-  let open: { block: ExportedBlock; rows: ExportedRow[] } | null = null;
   let previous: ExportedBlock | null = null;
-  let loose: ExportedRow[] = [];
+  const loose: ExportedRow[] = [];
   let unconfirmed: number[] = [];
 
   const giveUp = () => {
@@ -204,9 +205,7 @@ export async function verifyExport(
       );
     unconfirmed = [];
   };
-  const close = async () => {
-    if (open === null) return;
-    const { block, rows } = open;
+  const check = async ({ block, rows }: WholeBlock) => {
     const number = block.block;
     const text = rows.map((row) => rowLine(sealedRow(row))).join('');
     const hash = blockHash(Buffer.from(block.previous, 'hex'), number, block.rows, text).toString('hex');
@@ -214,7 +213,6 @@ export async function verifyExport(
     if (previous?.block !== number - 1) giveUp();
     else if (block.previous !== previous.hash)
       faults.push(`Block ${number} of the file does not follow the one before.`);
-    type Stored = { hash: Buffer; first_at: Date; last_at: Date };
     const [stored] = await db.query<Stored>(storedBlock, [organisationId, number]);
     if (stored !== undefined) {
       if (stored.hash.toString('hex') !== block.hash)
@@ -224,39 +222,53 @@ export async function verifyExport(
     else unconfirmed.push(number);
     verdict.blocks++;
     fileBlocks.add(number, rows, stored);
+    verdict.rows += rows.length;
     previous = block;
-    open = null;
-  };
-  const compare = async () => {
-    const rows = await db.query<SealedRow>(byId, [organisationId, loose.map((row) => row.id)]);
-    const stored = new Map(rows.map((row) => [row.audit_id, rowLine(row)]));
-    for (const row of loose) {
-      const line = stored.get(row.id);
-      if (line === undefined) verdict.unknown++;
-      else if (rowLine(sealedRow(row)) !== line) faults.push(`Row ${row.id} of the file is not what the log has.`);
-    }
-    loose = [];
   };
 
-  for await (const line of lines) {
-    if ('block' in line) {
-      await close();
-      open = { block: line, rows: [] };
-      continue;
+  for await (const one of grouped(lines)) {
+    if ('block' in one) await check(one);
+    else {
+      verdict.rows++;
+      if (loose.push(one) === atOnce) await compareRows(db, organisationId, loose.splice(0), verdict);
     }
-    verdict.rows++;
-    if (open !== null && open.rows.length === open.block.rows) await close();
-    if (open !== null) open.rows.push(line);
-    else if (loose.push(line) === atOnce) await compare();
   }
-  await close();
   giveUp();
-  await compare();
+  await compareRows(db, organisationId, loose, verdict);
   const missing = await fileBlocks.cutOut(db, organisationId);
-  if (missing.length > 0)
-    faults.push(
-      `The file lacks blocks that the log has between those of the file: ${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', and more' : ''}.`,
-    );
+  if (missing.length > 0) faults.push(missingWords(missing));
   verdict.covered = fileBlocks.covered();
   return verdict;
+}
+
+type WholeBlock = { block: ExportedBlock; rows: ExportedRow[] };
+
+/** Blocks with their rows, and the rows that have no block. */
+async function* grouped(lines: AsyncIterable<ExportedBlock | ExportedRow>): AsyncGenerator<WholeBlock | ExportedRow> {
+  let open: WholeBlock | null = null;
+  for await (const line of lines) {
+    if (open !== null && ('block' in line || open.rows.length === open.block.rows)) {
+      yield open;
+      open = null;
+    }
+    if ('block' in line) open = { block: line, rows: [] };
+    else if (open !== null) open.rows.push(line);
+    else yield line;
+  }
+  if (open !== null) yield open;
+}
+
+const missingWords = (blocks: number[]) =>
+  `The file lacks blocks that the log has between those of the file: ${blocks.slice(0, 5).join(', ')}${blocks.length > 5 ? ', and more' : ''}.`;
+
+/** Compares rows without a block with the log. */
+async function compareRows(db: Tx, organisationId: number, rows: ExportedRow[], verdict: ExportVerdict): Promise<void> {
+  const found = await db.query<SealedRow>(byId, [organisationId, rows.map((row) => row.id)]);
+  const stored = new Map(found.map((row) => [row.audit_id, rowLine(row)]));
+  for (const row of rows) {
+    const line = stored.get(row.id);
+    if (line === undefined) verdict.unknown++;
+    else if (rowLine(sealedRow(row)) !== line)
+      verdict.faults.push(`Row ${row.id} of the file is not what the log has.`);
+  }
 }

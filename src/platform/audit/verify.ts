@@ -82,6 +82,10 @@ export function readUnsealed(app: App, organisationId: number): Promise<(SealedR
   return app.db.query(loose, [organisationId]);
 }
 
+const tailRows = 100;
+
+type Check = { app: App; organisationId: number; redacted: ReadonlySet<number>; verdict: Verdict };
+
 const named = (ids: number[]) => `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? `, and ${ids.length - 5} more` : ''}`;
 
 /**
@@ -100,6 +104,7 @@ export async function verifyAudit(
   const [chain] = await app.db.query<Chain>(chainOf, [organisationId]);
   const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
   const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
+  const check = { app, organisationId, redacted, verdict };
   let differs = false;
   let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
   for await (const block of readBlocks(app, organisationId)) {
@@ -109,7 +114,7 @@ export async function verifyAudit(
       faults.push(`Blocks ${previous.number + 1} to ${block.number - 1} are missing.`);
     const isDropped = chain.dropped_before !== null && block.last_at < chain.dropped_before;
     const isKnown = isDropped || (organisationId === 0 && block.number <= chain.folded_block);
-    if (isEmptied && !isKnown && !(await isGone(block)))
+    if (isEmptied && !isKnown && !(await isGone(check, block)))
       faults.push(`Block ${block.number} has no rows, and its month was not dropped.`);
     const anchor = wanted.get(block.number);
     if (anchor !== undefined && anchor !== block.hash.toString('hex')) {
@@ -119,7 +124,7 @@ export async function verifyAudit(
     wanted.delete(block.number);
     if (isEmptied) verdict.dropped++;
     else if ((from === null || block.last_at >= from) && (to === null || block.first_at < to))
-      await checkBlock(block, previous.hash);
+      await checkBlock(check, block, previous.hash);
     previous = block;
   }
   if (chain !== undefined && chain.blocks > 0) {
@@ -132,52 +137,52 @@ export async function verifyAudit(
       differs = true;
       faults.push(`There is no block ${block}, of which an anchor was kept: the end of the chain is missing.`);
     }
-  if (differs) await nameRestores();
-  await checkLoose();
+  if (differs) await nameRestores(check);
+  await checkLoose(check);
   return verdict;
+}
 
-  /** After a restore, new blocks get the numbers of lost blocks, so anchors may differ without tampering. */
-  async function nameRestores(): Promise<void> {
-    const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
-    if (found.length > 0)
+/** After a restore, new blocks get the numbers of lost blocks, so anchors may differ without tampering. */
+async function nameRestores({ app, organisationId, verdict: { faults } }: Check): Promise<void> {
+  const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
+  if (found.length > 0)
+    faults.push(
+      `A backup came back, as was found ${found.map(({ at }) => at.toISOString()).join(', ')}: anchors that were kept between a backup and its return differ by that alone.`,
+    );
+}
+
+/** Whether the block's rows were dropped or folded after the block was read. Both remove all rows of a block. */
+async function isGone({ app, organisationId }: Check, { number, last_at }: Block): Promise<boolean> {
+  return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
+}
+
+async function checkBlock(check: Check, block: Block, before: Buffer): Promise<void> {
+  const { app, organisationId, redacted, verdict } = check;
+  const { faults } = verdict;
+  const rows = await readBlockRows(app, organisationId, block);
+  const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
+  verdict.blocks++;
+  verdict.rows += rows.length;
+  if (missing.length > 0 && rows.length === 0 && (await isGone(check, block))) {
+    verdict.dropped++;
+    return;
+  }
+  const lines = rows.map(rowLine).join('');
+  if (missing.length > 0) faults.push(`Block ${block.number} lacks rows that were sealed: ${named(missing)}.`);
+  else if (!blockHash(before, block.number, block.rows, lines).equals(block.hash)) {
+    const changed = block.ids!.filter((id) => redacted.has(id));
+    if (changed.length > 0) verdict.redacted.push(...changed);
+    else
       faults.push(
-        `A backup came back, as was found ${found.map(({ at }) => at.toISOString()).join(', ')}: anchors that were kept between a backup and its return differ by that alone.`,
+        `Block ${block.number}, of ${block.first_at.toISOString()}, is not what was sealed: a row was changed${rows.length > 0 ? ` (${rows[0]!.audit_id} to ${rows.at(-1)!.audit_id})` : ''}, or the block before.`,
       );
-  }
-
-  /** Whether the block's rows were dropped or folded after the block was read. Both remove all rows of a block. */
-  async function isGone({ number, last_at }: Block): Promise<boolean> {
-    return (await app.db.query(gone, [organisationId, number, last_at])).length > 0;
-  }
-
-  async function checkBlock(block: Block, before: Buffer): Promise<void> {
-    const rows = await readBlockRows(app, organisationId, block);
-    const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
-    verdict.blocks++;
-    verdict.rows += rows.length;
-    if (missing.length > 0 && rows.length === 0 && (await isGone(block))) {
-      verdict.dropped++;
-      return;
-    }
-    const lines = rows.map(rowLine).join('');
-    if (missing.length > 0) faults.push(`Block ${block.number} lacks rows that were sealed: ${named(missing)}.`);
-    else if (!blockHash(before, block.number, block.rows, lines).equals(block.hash)) {
-      const changed = block.ids!.filter((id) => redacted.has(id));
-      if (changed.length > 0) verdict.redacted.push(...changed);
-      else
-        faults.push(
-          `Block ${block.number}, of ${block.first_at.toISOString()}, is not what was sealed: a row was changed${rows.length > 0 ? ` (${rows[0]!.audit_id} to ${rows.at(-1)!.audit_id})` : ''}, or the block before.`,
-        );
-    }
-  }
-
-  async function checkLoose(): Promise<void> {
-    const rows = await readUnsealed(app, organisationId);
-    const added = rows.filter((row) => row.below === true).map((row) => row.audit_id);
-    if (added.length > 0) faults.push(`Rows were added below what is sealed: ${named(added)}.`);
-    const tail = rows.filter((row) => row.below !== true);
-    verdict.unsealed = { rows: tail.length, tail: tail.slice(-tailRows) };
   }
 }
 
-const tailRows = 100;
+async function checkLoose({ app, organisationId, verdict }: Check): Promise<void> {
+  const rows = await readUnsealed(app, organisationId);
+  const added = rows.filter((row) => row.below === true).map((row) => row.audit_id);
+  if (added.length > 0) verdict.faults.push(`Rows were added below what is sealed: ${named(added)}.`);
+  const tail = rows.filter((row) => row.below !== true);
+  verdict.unsealed = { rows: tail.length, tail: tail.slice(-tailRows) };
+}

@@ -15,7 +15,7 @@ import {
 import { beforeReading } from '../observability/metrics.ts';
 import { createStorageFaults, storageFaultOf, type StorageFaults } from './connection/storage-fault.ts';
 import { prepared } from './connection/prepared.ts';
-import { createWriteQueues, type Leave, type WriteQueue, WriteQueueRefusal, type WriteQueues } from './write-queue.ts';
+import { type Leave, type WriteQueue, WriteQueueRefusal, WriteQueues } from './write-queue.ts';
 import { DatabaseUnavailable, lockHeld, namedFailure } from './connection/unavailable.ts';
 import { type ProbeTarget, startWatch, type Watched, type WatchTimes, watchTimes } from './connection/watch.ts';
 
@@ -246,6 +246,13 @@ async function turnOf(turns: WriteQueues, { queue, signal, again }: Turn): Promi
 // A pooler may give each transaction another connection, so each change sets its own limit.
 const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
 
+const queueLimits = {
+  quick: limits.quickChanges,
+  slow: limits.slowChanges,
+  slowMs: limits.slowChangeMs,
+  max: limits.changesWaiting,
+};
+
 /**
  * Opens a pool for reads and a pool for changes, so that changes never delay reads. The first statement opens the first
  * connection.
@@ -263,11 +270,10 @@ export function openDatabase(
 ): Database {
   const pooled = directUrl !== undefined;
   const settings = distributed ? distributedSettings : sessionSettings;
-  const config = { ...connectionTo(url, pooled, settings), ...probed };
-  const direct = { ...connectionTo(directUrl ?? url, false, settings), ...probed };
+  const configOf = (to: string, isPooled: boolean) => ({ ...connectionTo(to, isPooled, settings), ...probed });
+  const target: ProbeTarget = { config: configOf(url, pooled), pooled };
+  const direct = pooled ? { config: configOf(directUrl, false), pooled: false } : target;
   const watch = startWatch(log, times);
-  const target: ProbeTarget = { config, pooled };
-  const directTarget: ProbeTarget = pooled ? { config: direct, pooled: false } : target;
   const storageFaults = createStorageFaults(() => systemClock.monotonicMs());
   const watchBy = (by: ProbeTarget) => (client: Watched) => {
     client.onStorageFault = storageFaults.note;
@@ -275,15 +281,10 @@ export function openDatabase(
   };
   const self: Held = { distributed };
   const pool = (name: string, max: number, min = 0) =>
-    new ConnectionPool(name, { ...config, max, min }, self, log, watchBy(target));
+    new ConnectionPool(name, { ...target.config, max, min }, self, log, watchBy(target));
   const reads = pool('reads', size, Math.min(size, limits.readConnectionsKept));
   const changes = pool('changes', limits.quickChanges + limits.slowChanges);
-  const turns = createWriteQueues({
-    quick: limits.quickChanges,
-    slow: limits.slowChanges,
-    slowMs: limits.slowChangeMs,
-    max: limits.changesWaiting,
-  });
+  const turns = new WriteQueues(queueLimits);
   const open = new Set<Dedicated>();
 
   return {
@@ -304,7 +305,7 @@ export function openDatabase(
     },
     snapshot: async (inside) => runSnapshot(await reads.connect(), self, inside),
     dedicated(options = {}) {
-      const way = options.throughPooler ? target : directTarget;
+      const way = options.throughPooler ? target : direct;
       const context = { ...options, log, distributed, watch: watchBy(way) };
       const connection = openDedicated(way.config, context, () => open.delete(connection));
       open.add(connection);
@@ -322,44 +323,46 @@ export function openDatabase(
 
 type DedicatedContext = DedicatedOptions & { log: Log; distributed: boolean; watch(client: pg.Client): void };
 
+type Channels = Map<string, (payload: string | null) => void>;
+
+/** @param onEnd called when the connection ends; with its error, unless the connection never opened */
+async function connectDedicated(
+  config: pg.ClientConfig,
+  { watch, distributed, synchronousCommit = true, connected }: DedicatedContext,
+  channels: Channels,
+  onEnd: (lost: { error: unknown } | null) => void,
+): Promise<pg.Client> {
+  const client: Watched & pg.Client = new pg.Client(config);
+  let up = false;
+  client.on('error', (error) => {
+    client.lost ??= error;
+  });
+  client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
+  client.once('end', () => onEnd(up ? { error: client.lost } : null));
+  try {
+    await client.connect();
+    watch(client);
+    // A distributed database commits synchronously, because the coordinator's log does not show what a crashed node lost.
+    if (!distributed && !synchronousCommit) await run(client, 'set synchronous_commit = off');
+    for (const channel of channels.keys()) await run(client, `listen ${channel}`);
+    await connected?.({ query: (sql, values) => run(client, sql, values), distributed });
+  } catch (error) {
+    onEnd(null);
+    client.end().catch(() => {});
+    throw new DatabaseUnavailable(error);
+  }
+  up = true;
+  for (const notify of channels.values()) notify(null);
+  return client;
+}
+
 function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClose: () => void): Dedicated {
-  const { log, distributed, connected: onConnected } = context;
-  // A distributed database commits synchronously, because the coordinator's log does not show what a crashed node lost.
-  const isSynchronous = distributed || (context.synchronousCommit ?? true);
+  const { log, distributed } = context;
   let current: Promise<pg.Client> | null = null;
   let closed = false;
   let retry: NodeJS.Timeout | null = null;
-  const channels = new Map<string, (payload: string | null) => void>();
+  const channels: Channels = new Map();
 
-  async function connect(ended: () => void): Promise<pg.Client> {
-    const client: Watched & pg.Client = new pg.Client(config);
-    let up = false;
-    client.on('error', (error) => {
-      client.lost ??= error;
-    });
-    client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
-    client.once('end', () => {
-      ended();
-      if (!up || closed || channels.size === 0) return;
-      log.error('database.connection_lost', { connection: 'notifications', ...errorFields(client.lost) });
-      // Listeners are notified only after the reconnection, because their statements would fail now.
-      reconnect();
-    });
-    try {
-      await client.connect();
-      context.watch(client);
-      if (!isSynchronous) await run(client, 'set synchronous_commit = off');
-      for (const channel of channels.keys()) await run(client, `listen ${channel}`);
-      await onConnected?.({ query: (sql, values) => run(client, sql, values), distributed });
-    } catch (error) {
-      ended();
-      client.end().catch(() => {});
-      throw new DatabaseUnavailable(error);
-    }
-    up = true;
-    for (const notify of channels.values()) notify(null);
-    return client;
-  }
   function reconnect() {
     if (closed || retry !== null) return;
     retry = setTimeout(() => {
@@ -370,8 +373,12 @@ function openDedicated(config: pg.ClientConfig, context: DedicatedContext, onClo
   }
   function client(): Promise<pg.Client> {
     if (current !== null) return current;
-    const opening = connect(() => {
+    const opening = connectDedicated(config, context, channels, (lost) => {
       if (current === opening) current = null;
+      if (lost === null || closed || channels.size === 0) return;
+      log.error('database.connection_lost', { connection: 'notifications', ...errorFields(lost.error) });
+      // Listeners are notified only after the reconnection, because their statements would fail now.
+      reconnect();
     });
     return (current = opening);
   }

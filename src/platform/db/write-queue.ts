@@ -12,100 +12,99 @@ export class WriteQueueRefusal extends Error {
 
 export type Leave = () => void;
 
-export type WriteQueues = {
+type Line = { queue: WriteQueue; underWay: number; waiting: PromiseWithResolvers<Leave>[] };
+
+/** `quick` and `slow`: the most changes of each kind at one time. `max`: the most changes that wait in one queue. */
+type QueueLimits = { quick: number; slow: number; slowMs: number; max: number };
+
+/**
+ * Lets changes of all queues start in rotation, regardless of how many changes wait in each queue. A change that runs
+ * longer than `slowMs` counts as slow, so that a quick change can start.
+ */
+export class WriteQueues {
+  readonly #limits: QueueLimits;
+  readonly #lines = new Map<string, Line>();
+  readonly #ready = new Set<Line>();
+  #quick = 0;
+  #slow = 0;
+  #closed = false;
+
+  constructor(limits: QueueLimits) {
+    this.#limits = limits;
+  }
+
   /**
    * @param signal aborts the wait
    * @param again puts the change at the front of its queue, because its previous attempt waited too long for a lock
    * @throws WriteQueueRefusal
    */
-  take(queue: WriteQueue, signal?: AbortSignal, again?: boolean): Promise<Leave>;
-  close(): void;
-};
-
-type Line = { queue: WriteQueue; underWay: number; waiting: PromiseWithResolvers<Leave>[] };
-
-/**
- * Lets changes of all queues start in rotation, regardless of how many changes wait in each queue. A change that runs
- * longer than `slowMs` counts as slow, so that a quick change can start.
- * @param quick the most quick changes at one time
- * @param slow the most slow changes at one time
- * @param max the most changes that wait in one queue
- */
-export function createWriteQueues(options: { quick: number; slow: number; slowMs: number; max: number }): WriteQueues {
-  const lines = new Map<string, Line>();
-  const ready = new Set<Line>();
-  let quick = 0;
-  let slow = 0;
-  let closed = false;
-
-  function offer(line: Line): void {
-    if (line.waiting.length > 0 && line.underWay < line.queue.atOnce) ready.add(line);
-    else ready.delete(line);
-    if (line.waiting.length === 0 && line.underWay === 0) lines.delete(line.queue.name);
+  async take(queue: WriteQueue, signal?: AbortSignal, again = false): Promise<Leave> {
+    if (this.#closed) throw new WriteQueueRefusal('stopping');
+    signal?.throwIfAborted();
+    let line = this.#lines.get(queue.name);
+    if (line === undefined) this.#lines.set(queue.name, (line = { queue, underWay: 0, waiting: [] }));
+    const mine = line;
+    if (mine.waiting.length >= this.#limits.max && !again) throw new WriteQueueRefusal('full');
+    const waiting = Promise.withResolvers<Leave>();
+    const giveUp = () => {
+      if (!mine.waiting.includes(waiting)) return;
+      mine.waiting.splice(mine.waiting.indexOf(waiting), 1);
+      this.#offer(mine);
+      waiting.reject(signal!.reason);
+    };
+    signal?.addEventListener('abort', giveUp, { once: true });
+    if (again) mine.waiting.unshift(waiting);
+    else mine.waiting.push(waiting);
+    this.#offer(mine);
+    this.#goOn();
+    return waiting.promise.finally(() => signal?.removeEventListener('abort', giveUp));
   }
 
-  function goOn(): void {
-    for (const line of ready) {
-      if (quick === options.quick) return;
-      ready.delete(line);
+  close(): void {
+    this.#closed = true;
+    for (const line of this.#lines.values())
+      for (const waiting of line.waiting.splice(0)) waiting.reject(new WriteQueueRefusal('stopping'));
+    this.#ready.clear();
+  }
+
+  #offer(line: Line): void {
+    if (line.waiting.length > 0 && line.underWay < line.queue.atOnce) this.#ready.add(line);
+    else this.#ready.delete(line);
+    if (line.waiting.length === 0 && line.underWay === 0) this.#lines.delete(line.queue.name);
+  }
+
+  #goOn(): void {
+    for (const line of this.#ready) {
+      if (this.#quick === this.#limits.quick) return;
+      this.#ready.delete(line);
       const first = line.waiting.shift()!;
       line.underWay++;
-      // If more changes wait in this queue, `offer` adds it at the end of the set, so this loop reaches it again.
-      offer(line);
-      first.resolve(begin(line));
+      // If more changes wait in this queue, `#offer` adds it at the end of the set, so this loop reaches it again.
+      this.#offer(line);
+      first.resolve(this.#begin(line));
     }
   }
 
-  function begin(line: Line): Leave {
+  #begin(line: Line): Leave {
     let kind: 'quick' | 'slow' | 'over' = 'quick';
-    quick++;
+    this.#quick++;
     const timer = setTimeout(() => {
-      if (slow === options.slow) return;
+      if (this.#slow === this.#limits.slow) return;
       kind = 'slow';
-      quick--;
-      slow++;
-      goOn();
-    }, options.slowMs);
+      this.#quick--;
+      this.#slow++;
+      this.#goOn();
+    }, this.#limits.slowMs);
     timer.unref();
     return () => {
       if (kind === 'over') return;
       clearTimeout(timer);
-      if (kind === 'quick') quick--;
-      else slow--;
+      if (kind === 'quick') this.#quick--;
+      else this.#slow--;
       kind = 'over';
       line.underWay--;
-      offer(line);
-      goOn();
+      this.#offer(line);
+      this.#goOn();
     };
   }
-
-  return {
-    async take(queue, signal, again = false) {
-      if (closed) throw new WriteQueueRefusal('stopping');
-      signal?.throwIfAborted();
-      let line = lines.get(queue.name);
-      if (line === undefined) lines.set(queue.name, (line = { queue, underWay: 0, waiting: [] }));
-      const mine = line;
-      if (mine.waiting.length >= options.max && !again) throw new WriteQueueRefusal('full');
-      const waiting = Promise.withResolvers<Leave>();
-      const giveUp = () => {
-        if (!mine.waiting.includes(waiting)) return;
-        mine.waiting.splice(mine.waiting.indexOf(waiting), 1);
-        offer(mine);
-        waiting.reject(signal!.reason);
-      };
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (again) mine.waiting.unshift(waiting);
-      else mine.waiting.push(waiting);
-      offer(mine);
-      goOn();
-      return waiting.promise.finally(() => signal?.removeEventListener('abort', giveUp));
-    },
-    close() {
-      closed = true;
-      for (const line of lines.values())
-        for (const waiting of line.waiting.splice(0)) waiting.reject(new WriteQueueRefusal('stopping'));
-      ready.clear();
-    },
-  };
 }

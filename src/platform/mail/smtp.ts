@@ -56,14 +56,10 @@ async function composed({ messageId, from, address, sentMs, subject, text, html 
   return composer.compile().build();
 }
 
-/**
- * @param signal aborts the opening, but does not close an open session
- * @throws Error if the server cannot be reached, is not trusted, or refuses the login
- */
-export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
+async function connectionTo(server: MailServer, name: string) {
   // The module is loaded with the first email, because most processes send none.
   const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection');
-  const connection = new SMTPConnection({
+  return new SMTPConnection({
     host: server.host,
     port: server.port,
     name,
@@ -79,6 +75,14 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     socketTimeout: answerMs,
     socketCloseTimeout: 0,
   });
+}
+
+/**
+ * @param signal aborts the opening, but does not close an open session
+ * @throws Error if the server cannot be reached, is not trusted, or refuses the login
+ */
+export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
+  const connection = await connectionTo(server, name);
   let fail: (error: Error) => void = () => {};
   // The connection also emits errors while it is idle. Without a listener, such an error would end the process.
   connection.on('error', (error: Error) => fail(error));
@@ -123,26 +127,27 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
       let isHanding = false;
       try {
         const bytes = await composed(message);
-        const body = Readable.from(
-          (function* () {
-            // The connection reads the body only after the server has accepted the recipient. If it fails earlier, the
-            // server has no message.
-            isHanding = true;
-            yield bytes;
-          })(),
-        );
+        const body = Readable.from(bodyOf(bytes, () => void (isHanding = true)));
         await step((done) => connection.send({ from: message.from.address, to: [message.address] }, body, done));
         return { outcome: 'sent' };
       } catch (error) {
-        const why = smtpFields(error);
-        const { reply, command } = why;
         await begin();
-        if (typeof reply === 'number') {
-          const isForGood = reply >= 500 && command !== 'MAIL FROM';
-          return { outcome: isForGood ? 'refused' : 'again', why };
-        }
-        return { outcome: isHanding ? 'unknown' : 'again', why };
+        return failedHand(error, isHanding);
       }
     },
   };
+}
+
+/** @param onRead called when the server has accepted the recipient; if sending fails earlier, the server has no message */
+function* bodyOf(bytes: Buffer, onRead: () => void): Generator<Buffer> {
+  onRead();
+  yield bytes;
+}
+
+function failedHand(error: unknown, isHanding: boolean): Handed {
+  const why = smtpFields(error);
+  const { reply, command } = why;
+  if (typeof reply !== 'number') return { outcome: isHanding ? 'unknown' : 'again', why };
+  const isForGood = reply >= 500 && command !== 'MAIL FROM';
+  return { outcome: isForGood ? 'refused' : 'again', why };
 }

@@ -42,6 +42,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
   const outbox = mailsHeldBy(app.random.uuid(), app.db, app.clock);
   const stopping = new AbortController();
   const breakOff = new AbortController();
+  const signals = { stopping: stopping.signal, breakOff: breakOff.signal };
   const failed = (error: unknown) => {
     if (!(error instanceof DatabaseUnavailable)) app.log.error('mail.failed', errorFields(error));
   };
@@ -54,39 +55,7 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
     await giveUpMails(app);
     while (!stopping.signal.aborted && !app.restored.pending) {
       const held = await outbox.take(holdMs, maxHeld);
-      if (held.length === 0 || !(await send(held))) return;
-    }
-  }
-
-  /** @returns false if the mail server cannot be reached; other due emails then wait for the next round */
-  async function send(held: HeldMail[]): Promise<boolean> {
-    let session: SmtpSession | null = null;
-    const end = () => {
-      if (session !== null) breakOff.signal.removeEventListener('abort', session.close);
-      session?.close();
-      session = null;
-    };
-    const left = [...held];
-    try {
-      for (let sessions = 0; left.length > 0 && sessions < maxSessions; sessions++) {
-        session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
-        breakOff.signal.addEventListener('abort', session.close, { once: true });
-        while (left.length > 0 && session.isOpen()) {
-          const mail = left.shift()!;
-          if (stopping.signal.aborted) await outbox.putOff(mail.mail_id, 0);
-          else await sendOne(app, outbox, session, mail);
-        }
-        end();
-      }
-      for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
-      return true;
-    } catch (error) {
-      if (session !== null) throw error;
-      if (!stopping.signal.aborted) app.log.error('mail.server_unreachable', smtpFields(error));
-      for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
-      return false;
-    } finally {
-      end();
+      if (held.length === 0 || !(await sendHeld(app, outbox, held, signals))) return;
     }
   }
 
@@ -115,6 +84,43 @@ export function startMailer(app: App, gather: ((work: UnitOfWork) => Promise<voi
 }
 
 type Outbox = ReturnType<typeof mailsHeldBy>;
+
+/** @returns false if the mail server cannot be reached; other due emails then wait for the next round */
+async function sendHeld(
+  app: App,
+  outbox: Outbox,
+  held: HeldMail[],
+  { stopping, breakOff }: { stopping: AbortSignal; breakOff: AbortSignal },
+): Promise<boolean> {
+  let session: SmtpSession | null = null;
+  const end = () => {
+    if (session !== null) breakOff.removeEventListener('abort', session.close);
+    session?.close();
+    session = null;
+  };
+  const left = [...held];
+  try {
+    for (let sessions = 0; left.length > 0 && sessions < maxSessions; sessions++) {
+      session = await openSmtp(app.settings.mailServer!, domainOf(app), stopping);
+      breakOff.addEventListener('abort', session.close, { once: true });
+      while (left.length > 0 && session.isOpen()) {
+        const mail = left.shift()!;
+        if (stopping.aborted) await outbox.putOff(mail.mail_id, 0);
+        else await sendOne(app, outbox, session, mail);
+      }
+      end();
+    }
+    for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
+    return true;
+  } catch (error) {
+    if (session !== null) throw error;
+    if (!stopping.aborted) app.log.error('mail.server_unreachable', smtpFields(error));
+    for (const mail of left) await outbox.putOff(mail.mail_id, waitOf(app, mail));
+    return false;
+  } finally {
+    end();
+  }
+}
 
 async function sendOne(app: App, outbox: Outbox, session: SmtpSession, mail: HeldMail): Promise<void> {
   const { mail_id: mailId } = mail;

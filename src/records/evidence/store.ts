@@ -7,7 +7,7 @@ import type { StoredAssessment } from '../results/store.ts';
 import { attachReport } from '../results/report.ts';
 import { findLive } from '../results/results.ts';
 import { type Database, type Tx, statement } from '../../platform/db/database.ts';
-import { createWriteQueues } from '../../platform/db/write-queue.ts';
+import { WriteQueues } from '../../platform/db/write-queue.ts';
 import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { formatPosition } from '../../feed/time.ts';
@@ -72,7 +72,7 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
  * Rendering blocks the event loop for milliseconds. So renderings wait in a queue, which lets other requests and
  * organisations run in between.
  */
-const renderings = createWriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
+const renderings = new WriteQueues({ quick: 2, slow: 0, slowMs: 60_000, max: Infinity });
 
 /** A rendered edition that is not stored yet. */
 export type Edition = Report & { input: EvidenceInput };

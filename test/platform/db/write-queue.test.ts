@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { WriteQueue, Leave } from '../../../src/platform/db/write-queue.ts';
-import { createWriteQueues, WriteQueueRefusal } from '../../../src/platform/db/write-queue.ts';
+import { WriteQueueRefusal, WriteQueues } from '../../../src/platform/db/write-queue.ts';
 
 const wide = { quick: 2, slow: 0, slowMs: 60_000, max: 10 };
 const lane = (name: string, atOnce = 1): WriteQueue => ({ name, atOnce });
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Takes turns in many lanes, and tells in which order they came. */
-function takers(options: Parameters<typeof createWriteQueues>[0]) {
-  const turns = createWriteQueues(options);
+function takers(options: ConstructorParameters<typeof WriteQueues>[0]) {
+  const turns = new WriteQueues(options);
   const came: string[] = [];
   const leaves = new Map<string, Leave>();
   const ask = (name: string, of: WriteQueue, signal?: AbortSignal, again?: boolean) =>

@@ -129,6 +129,22 @@ export async function putReferencesAside(tx: Tx): Promise<void> {
   }
 }
 
+const rateWindowKey: Task = {
+  step: "keys of rate windows begin with the key's organisation",
+  isDone: async (tx) =>
+    (
+      await tx.query(
+        `select from pg_constraint where conrelid = 'rate_window'::regclass and contype = 'p' and cardinality(conkey) = 2`,
+      )
+    ).length > 0,
+  async run(tx) {
+    await tx.query(
+      `alter table rate_window drop constraint rate_window_pkey,
+         add constraint rate_window_pkey primary key (organisation_id, key_id)`,
+    );
+  },
+};
+
 async function tasks(db: Database, shards: number): Promise<Task[]> {
   const tables = await tablesOf(db);
   const all = Object.keys(placements).filter((name) => tables.includes(name));
@@ -139,21 +155,7 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
       isDone: async (tx) => (await tx.query(references)).length === 0 || (await everythingPlaced(tx, all)),
       run: putReferencesAside,
     },
-    {
-      step: "keys of rate windows begin with the key's organisation",
-      isDone: async (tx) =>
-        (
-          await tx.query(
-            `select from pg_constraint where conrelid = 'rate_window'::regclass and contype = 'p' and cardinality(conkey) = 2`,
-          )
-        ).length > 0,
-      async run(tx) {
-        await tx.query(
-          `alter table rate_window drop constraint rate_window_pkey,
-             add constraint rate_window_pkey primary key (organisation_id, key_id)`,
-        );
-      },
-    },
+    rateWindowKey,
     ...by('reference').map((table) => ({
       step: `${table}: whole on every node`,
       isDone: async (tx: Tx) => (await typeOf(tx, table)) === 'reference',
