@@ -9,7 +9,7 @@ import { databaseCollectors } from './server/collectors.ts';
 import { draining, processes } from './platform/observability/metric-definitions.ts';
 import { exposition, readMetrics } from './platform/observability/metrics.ts';
 import { type Operations, startOperations, type OperationsSource } from './server/operations.ts';
-import { createProbes } from './server/probes.ts';
+import { createProbes, type Probes } from './server/probes.ts';
 import { watchProcess } from './platform/observability/process-collectors.ts';
 import { tracing } from './platform/observability/tracing.ts';
 import { startUpgrade } from './governance/upgrade/upgrade.ts';
@@ -68,23 +68,7 @@ export async function startService(
   };
   let operations = options.operations ?? null;
   const stops: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    probes.drain();
-    draining.set(1);
-    // A waiting change may need longer than the stop allows. Its request is refused early, so that the client gets a
-    // response.
-    const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
-    // The steps run in parallel, because the stop has little time.
-    const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
-    const over = new AbortController();
-    const late = delay(Math.max(app.settings.drainMs, minStopMs) + 250, undefined, { signal: over.signal });
-    await Promise.race([steps, late.catch(() => {})]);
-    over.abort();
-    clearTimeout(refusing);
-    // The metrics port closes last, so that the metrics show the stop.
-    await operations?.stop();
-    await opened.close();
-  };
+  const stop = () => stopService(opened, probes, stops, operations);
   try {
     if (role === 'worker' && app.settings.mailServer !== null && app.settings.baseUrl === '')
       throw new SettingsError('ARS_BASE_URL must be set when ARS_SMTP_URL is: mails lead to it.');
@@ -100,12 +84,7 @@ export async function startService(
       }
       operations?.setSource(source);
     }
-    const { lost } = await countLostSecrets(app.db, app.keyring);
-    if (lost > 0)
-      app.log.error('webhooks.secrets_lost', {
-        endpoints: lost,
-        advice: 'List the ARS_SECRET that encrypted them in ARS_PREVIOUS_SECRETS, or rotate their secrets.',
-      });
+    await reportLostSecrets(app);
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
     if (role !== 'worker') {
@@ -120,15 +99,7 @@ export async function startService(
     stops.push(() => restamp.stop());
     const housekeeping = startHousekeeping(app);
     stops.push(() => housekeeping.stop());
-    if (role !== 'web') {
-      const worker = new DeliveryWorker(app, options);
-      stops.push(async () => {
-        await worker.stop();
-        await options.sender?.close();
-      });
-      const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
-      stops.push(() => mailer.stop());
-    }
+    if (role !== 'web') stops.push(...startWorkers(app, options.sender));
     const metricsUrl = operations?.url ?? null;
     app.log.info('service.started', { ...build, role, url, metrics: metricsUrl ?? undefined, tracing });
     return { app, http, url, source, metricsUrl, stop };
@@ -136,4 +107,44 @@ export async function startService(
     await stop().catch(() => {});
     throw error;
   }
+}
+
+/** @returns the steps that stop the workers */
+function startWorkers(app: App, sender?: Sender): (() => Promise<void>)[] {
+  const worker = new DeliveryWorker(app, { sender });
+  const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
+  return [() => worker.stop().then(() => sender?.close()), () => mailer.stop()];
+}
+
+async function stopService(
+  opened: OpenApp,
+  probes: Probes,
+  stops: (() => Promise<void>)[],
+  operations: Operations | null,
+): Promise<void> {
+  const { settings } = opened.app;
+  probes.drain();
+  draining.set(1);
+  // A waiting change may need longer than the stop allows. Its request is refused early, so that the client gets a
+  // response.
+  const refusing = setTimeout(() => opened.app.db.refuseWaiting(), settings.drainMs / 2);
+  // The steps run in parallel, because the stop has little time.
+  const steps = Promise.allSettled(stops.splice(0).map((step) => step()));
+  const over = new AbortController();
+  const late = delay(Math.max(settings.drainMs, minStopMs) + 250, undefined, { signal: over.signal });
+  await Promise.race([steps, late.catch(() => {})]);
+  over.abort();
+  clearTimeout(refusing);
+  // The metrics port closes last, so that the metrics show the stop.
+  await operations?.stop();
+  await opened.close();
+}
+
+async function reportLostSecrets({ db, keyring, log }: App): Promise<void> {
+  const { lost } = await countLostSecrets(db, keyring);
+  if (lost > 0)
+    log.error('webhooks.secrets_lost', {
+      endpoints: lost,
+      advice: 'List the ARS_SECRET that encrypted them in ARS_PREVIOUS_SECRETS, or rotate their secrets.',
+    });
 }

@@ -98,35 +98,14 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
     (await withUnitOfWork(app, null, (work) =>
       createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId }),
     ));
-  let state = kept;
-  if (
-    state === null ||
-    (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0
-  ) {
-    const pair = await withUnitOfWork(app, rowsQueue(organisation.organisation_id), (work) =>
-      createKey(work, organisation.organisation_id, { label: 'Sandbox', kind: 'test' }),
-    );
-    state = {
-      organisation_id: publicId,
-      ...pair,
-      learners: state?.learners ?? 0,
-      referenceMs: plan.referenceMs,
-      seeded: state?.seeded ?? false,
-      ...(state?.owner === undefined ? {} : { owner: state.owner }),
-    };
-    await writeState(app, state);
-  }
-  if (state.owner === undefined) {
-    state = { ...state, owner: makeOwner(app) };
-    await writeState(app, state);
-  }
+  const state = await completeState(app, organisation.organisation_id, kept, plan.referenceMs);
   const { owner } = state;
-  const hashed = await hashPassword(owner!.password, app.random);
+  const hashed = await hashPassword(owner.password, app.random);
   await withUnitOfWork(app, rowsQueue(organisation.organisation_id), async (work) => {
     await markSandbox(work, organisation.organisation_id, null);
-    await ensureOwner(work, organisation.organisation_id, owner!, hashed);
+    await ensureOwner(work, organisation.organisation_id, owner, hashed);
   });
-  let current = state;
+  let current: SandboxState = state;
   const seeding = seedOrganisation(app, organisation, plan, current.learners);
   const step = async () => {
     const { value, done } = await seeding.next();
@@ -139,7 +118,7 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
     plan,
     keyId: current.access_key_id,
     secret: current.secret_access_key,
-    owner: owner!,
+    owner,
     async fill(onProgress, signal) {
       while (!signal.aborted && !(current.seeded && current.learners >= learners)) {
         await step();
@@ -148,4 +127,26 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
       return current.learners;
     },
   };
+}
+
+/** The state with a key that works and an owner. */
+async function completeState(
+  app: App,
+  organisationId: number,
+  kept: SandboxState | null,
+  referenceMs: number,
+): Promise<SandboxState & { owner: SandboxOwner }> {
+  const isKeyGood =
+    kept !== null &&
+    (await app.db.query(keyIsGood, [kept.access_key_id, hashSecret(kept.secret_access_key)])).length > 0;
+  const pair = isKeyGood
+    ? kept
+    : await withUnitOfWork(app, rowsQueue(organisationId), (work) =>
+        createKey(work, organisationId, { label: 'Sandbox', kind: 'test' }),
+      );
+  const owner = kept?.owner ?? makeOwner(app);
+  const organisation_id = uuidOf(seed, 'organisation');
+  const state = { organisation_id, learners: 0, seeded: false, ...kept, ...pair, referenceMs, owner };
+  await writeState(app, state);
+  return state;
 }

@@ -5,7 +5,7 @@ import { databaseClock } from '../platform/db/clock.ts';
 import { openDatabase } from '../platform/db/database.ts';
 import { isDistributed, proveWhole } from '../platform/db/citus/distributed.ts';
 import { forgetRestored, restoredMark } from '../platform/db/embedded/backup.ts';
-import { type EmbeddedDatabase, startEmbedded } from '../platform/db/embedded/embedded.ts';
+import { startEmbedded } from '../platform/db/embedded/embedded.ts';
 import { DatabaseUnfit, migrate } from '../platform/db/migrate.ts';
 import { provePooler } from '../platform/db/connection/pooler.ts';
 import { holdsFeeds } from '../feed/restored.ts';
@@ -76,14 +76,10 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
   const clock = options.clock ?? ours;
   const random = options.random ?? systemRandom;
   const log = streamLog(clock, settings.log, options.logTo ?? process.stderr);
-  let embedded: EmbeddedDatabase | null = null;
-  if (settings.databaseUrl === undefined)
-    embedded = await startEmbedded({
-      dataDir: settings.dataDir,
-      log: (line) => log.info('database', { line }),
-      mustExist: options.mustExist,
-    });
-  const { databaseUrl, databaseDirectUrl } = settings;
+  const { databaseUrl, databaseDirectUrl, dataDir } = settings;
+  const logLine = (line: string) => log.info('database', { line });
+  const embedded =
+    databaseUrl === undefined ? await startEmbedded({ dataDir, log: logLine, mustExist: options.mustExist }) : null;
   const reach = async (url: string) => {
     await provePooler(url, databaseDirectUrl);
     return isDistributed(databaseDirectUrl ?? url);
@@ -121,14 +117,7 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
       keyring,
       restored: { pending: false, applied: '', older: false, since: null },
     };
-    const mark = embedded === null ? null : await restoredMark(settings.dataDir);
-    // The restore is recorded before `applyErasures`, because after a restore a missing list of erasures must be an
-    // error.
-    const begunAgain =
-      options.restoredBy === undefined && mark !== null
-        ? await takeUpRestore(app, 'operator', mark)
-        : await takeUpRestore(app, options.restoredBy, null, options.shownMs);
-    if (mark !== null) await forgetRestored(settings.dataDir);
+    const begunAgain = await takeUp(app, embedded === null ? null : await restoredMark(dataDir), options);
     await applyErasures(app);
     await isPending(app);
     return { app, begunAgain, close };
@@ -139,4 +128,18 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
     await close().catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Records a restore. This comes before `applyErasures`, because after a restore a missing list of erasures must be an
+ * error.
+ * @param mark names the backup that was restored; null: there is no restored backup
+ */
+async function takeUp(app: App, mark: string | null, { restoredBy, shownMs }: OpenOptions): Promise<number | null> {
+  const begunAgain =
+    restoredBy === undefined && mark !== null
+      ? await takeUpRestore(app, 'operator', mark)
+      : await takeUpRestore(app, restoredBy, null, shownMs);
+  if (mark !== null) await forgetRestored(app.settings.dataDir);
+  return begunAgain;
 }

@@ -13,12 +13,24 @@ export const declarationText = 'The answers are my own, and nobody helped me to 
 const workingLevel = (subject: Subject, placement: Placement): string =>
   publishedLevels(subject, placement).working_level;
 
+type ShownInvitation = Pick<Invitation, 'supervision' | 'supervisor' | 'purpose' | 'retake_reason'>;
+
+const ifKnown = (
+  { released_by: by, released_at: at }: SittingRow,
+  { purpose, retake_reason, supervisor }: ShownInvitation,
+): Partial<EvidenceSitting> => ({
+  ...(by === null || at === null ? {} : { released: { by, at: formatMs(at.getTime()) } }),
+  ...(purpose === null ? {} : { purpose }),
+  ...(retake_reason === null ? {} : { retake_reason }),
+  ...(supervisor === null ? {} : { supervisor }),
+});
+
 /** Returns the part of the evidence that describes a sitting. It depends on stored values only. */
 export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
   course: Course,
-  shown: Pick<Invitation, 'supervision' | 'supervisor' | 'purpose' | 'retake_reason'>,
+  shown: ShownInvitation,
 ): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
   const { extra_time_pct } = JSON.parse(sitting.settings) as FrozenSettings;
@@ -28,12 +40,7 @@ export function evidenceOfSitting(
     finished_at: formatMs(sitting.finished_at!.getTime()),
     minutes: Math.max(1, Math.round(sitting.used_ms / 60_000)),
     supervision: shown.supervision,
-    ...(sitting.released_by === null || sitting.released_at === null
-      ? {}
-      : { released: { by: sitting.released_by, at: formatMs(sitting.released_at.getTime()) } }),
-    ...(shown.purpose === null ? {} : { purpose: shown.purpose }),
-    ...(shown.retake_reason === null ? {} : { retake_reason: shown.retake_reason }),
-    ...(shown.supervisor === null ? {} : { supervisor: shown.supervisor }),
+    ...ifKnown(sitting, shown),
     standard,
     irt_level: workingLevel(subject, irt.placement),
     rule_level: rules.placement === null ? 'Not judged' : workingLevel(subject, rules.placement),

@@ -13,7 +13,7 @@ import { openApp } from '../../../src/server/open-app.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { readSettings } from '../../../src/platform/config/settings.ts';
 import { createForwarder } from '../../../src/sandbox/conformance/forward.ts';
-import { type Call, type Command, type Values, command, Failure } from '../../kit/command.ts';
+import { type Call, type Command, type Output, type Values, command, Failure } from '../../kit/command.ts';
 import { type Columns, openForeignMirror } from './foreign-mirror.ts';
 import { forwardTo } from './listen.ts';
 import { count, or, required, text, words } from '../../kit/options.ts';
@@ -168,16 +168,7 @@ async function run(call: Call<Values<typeof options>>) {
         signal: call.signal,
         onOutcome: (outcome) => say(lines(outcome)),
       });
-      const wrong = outcomes.filter(({ outcome }) => outcome === 'failed');
-      const isWhole = !call.signal.aborted;
-      return {
-        json: { passed: wrong.length === 0 && isWhole, scenarios: outcomes },
-        text:
-          wrong.length === 0
-            ? `\nThe client is right in ${outcomes.filter(({ outcome }) => outcome === 'passed').length} scenarios.`
-            : `\nThe client is wrong in ${wrong.length} of ${outcomes.length} scenarios.`,
-        exitCode: wrong.length === 0 && isWhole ? 0 : 1,
-      };
+      return outputOf(outcomes, !call.signal.aborted);
     } finally {
       await forwarder?.close();
       await service.stop();
@@ -188,6 +179,20 @@ async function run(call: Call<Values<typeof options>>) {
     await discardEmbedded(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function outputOf(scenarios: ScenarioOutcome[], isWhole: boolean): Output {
+  const wrong = scenarios.filter(({ outcome }) => outcome === 'failed');
+  const right = scenarios.filter(({ outcome }) => outcome === 'passed');
+  const passed = wrong.length === 0 && isWhole;
+  return {
+    json: { passed, scenarios },
+    text:
+      wrong.length === 0
+        ? `\nThe consumer is right in ${right.length} scenarios.`
+        : `\nThe consumer is wrong in ${wrong.length} of ${scenarios.length} scenarios.`,
+    exitCode: passed ? 0 : 1,
+  };
 }
 
 export const commands: Command[] = [

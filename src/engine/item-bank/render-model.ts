@@ -195,34 +195,17 @@ export function fieldsOf(item: RenderedItem, level: Level): Field[] {
       return [
         { ...answer, control: 'radios', label: say('Choose one answer'), options: item.options.map(option), choose: 1 },
       ];
-    case 'multiple_choice':
-      return [
-        {
-          ...answer,
-          control: 'checkboxes',
-          label: say(`Choose ${item.key.length} answers`),
-          options: item.options.map(option),
-          choose: item.key.length,
-        },
-      ];
-    case 'numeric':
-      return [
-        {
-          ...answer,
-          control: 'text',
-          label: say('Your answer'),
-          input: inputOf(numericMode(level, item.key.value), 10, item.prefix, item.suffix),
-        },
-      ];
+    case 'multiple_choice': {
+      const choose = item.key.length;
+      const label = say(`Choose ${choose} answers`);
+      return [{ ...answer, control: 'checkboxes', label, options: item.options.map(option), choose }];
+    }
+    case 'numeric': {
+      const input = inputOf(numericMode(level, item.key.value), 10, item.prefix, item.suffix);
+      return [{ ...answer, control: 'text', label: say('Your answer'), input }];
+    }
     case 'short_text':
-      return [
-        {
-          ...answer,
-          control: 'text',
-          label: say('Your answer'),
-          input: inputOf('text', item.width),
-        },
-      ];
+      return [{ ...answer, control: 'text', label: say('Your answer'), input: inputOf('text', item.width) }];
     case 'ordering': {
       const positions = item.options.map((_, at) => option({ id: String(at + 1), text: String(at + 1) }));
       return item.options.map((one) => ({
@@ -245,19 +228,13 @@ export function fieldsOf(item: RenderedItem, level: Level): Field[] {
       }));
     }
     case 'hotspot': {
-      const isSingle = item.key.length === 1;
       const surface = surfaceOf(item)!;
       const options = spotOptions(surface);
       const [single, several] = namesOfSpots(surface);
-      return [
-        {
-          ...answer,
-          control: isSingle ? 'radios' : 'checkboxes',
-          label: say(isSingle ? `Choose one ${single}` : `Choose ${item.key.length} ${several}`),
-          options,
-          choose: item.key.length,
-        },
-      ];
+      const choose = item.key.length;
+      return choose === 1
+        ? [{ ...answer, control: 'radios', label: say(`Choose one ${single}`), options, choose }]
+        : [{ ...answer, control: 'checkboxes', label: say(`Choose ${choose} ${several}`), options, choose }];
     }
     case 'task':
       return item.fields.map(taskField);

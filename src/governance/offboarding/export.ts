@@ -69,7 +69,10 @@ async function* rowsOf(app: App, organisationId: number, table: OwnTable): Async
 }
 
 /** Writes to a `.part` file and renames it at the end, so that an incomplete file never has the final name. */
-async function writeWhole(path: string, chunks: AsyncIterable<string>): Promise<{ bytes: number; sha256: string }> {
+async function writeWhole(
+  path: string,
+  chunks: AsyncIterable<string> | string[],
+): Promise<{ bytes: number; sha256: string }> {
   const handle = await openPart(`${path}.part`);
   const hash = createHash('sha256');
   let bytes = 0;
@@ -140,7 +143,6 @@ export async function exportOrganisation(
     await rm(join(folder, 'manifest.json'), { force: true });
     const madeAt = new Date(app.clock.nowMs());
     const suspension = await findSuspension(app.db, id);
-    let { state: feedState } = await readFeed(app.db, id);
     const written: WrittenFile[] = [];
     const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
       onProgress(file);
@@ -149,15 +151,7 @@ export async function exportOrganisation(
     // The organisation's file comes first, because it shows which organisation the folder belongs to.
     const [[first, own]] = [...tables] as [[string, ReturnedTable]];
     await write(first, own.says, rowsOf(app, id, own.table));
-    // Making an evidence file changes its result, so evidence is exported before results.
-    let evidence = await writeEvidence(app, id, folder, onProgress, signal);
-    const { state: afterwards } = await readFeed(app.db, id);
-    if (afterwards !== feedState) {
-      // The second pass is short, because it writes only evidence that changed during the first pass.
-      feedState = afterwards;
-      const again = await writeEvidence(app, id, folder, onProgress, signal);
-      evidence = { ...again, removed: evidence.removed + again.removed };
-    }
+    const { evidence, feedState } = await writeAllEvidence(app, id, folder, onProgress, signal);
     for (const [file, { table, says }] of tables) if (file !== first) await write(file, says, rowsOf(app, id, table));
     await write('people.ndjson', 'The people who use the console, by name and address.', peopleOf(app, id));
     await write(
@@ -175,10 +169,8 @@ export async function exportOrganisation(
       evidence: evidence.written,
       left_out: leftOut,
     };
-    async function* text() {
-      yield `${JSON.stringify(manifest, null, 2)}\n`;
-    }
-    const { sha256 } = await writeWhole(join(folder, 'manifest.json'), text());
+    const text = `${JSON.stringify(manifest, null, 2)}\n`;
+    const { sha256 } = await writeWhole(join(folder, 'manifest.json'), [text]);
     return {
       files: written.length,
       rows: written.reduce((sum, one) => sum + one.rows, 0),
@@ -192,6 +184,21 @@ export async function exportOrganisation(
     await rm(lockFile, { force: true });
     lock.release();
   }
+}
+
+/**
+ * Writes the evidence before the results, because making an evidence file changes its result.
+ * `feedState`: the state of the feed that the files show
+ */
+async function writeAllEvidence(...input: Parameters<typeof writeEvidence>) {
+  const [{ db }, organisationId] = input;
+  const { state: before } = await readFeed(db, organisationId);
+  const evidence = await writeEvidence(...input);
+  const { state: feedState } = await readFeed(db, organisationId);
+  if (feedState === before) return { evidence, feedState };
+  // The second pass is short, because it writes only evidence that changed during the first pass.
+  const again = await writeEvidence(...input);
+  return { evidence: { ...again, removed: evidence.removed + again.removed }, feedState };
 }
 
 type ReturnedTable = { table: OwnTable; says: string };

@@ -48,9 +48,9 @@ export type Trial = ReturnType<typeof createTrial>;
 
 /** One test run with one consumer. */
 export function createTrial(options: TrialOptions) {
-  const { stage, front, runner, signal, patienceMs, readHeld, readShown, readFacts, factsBefore } = options;
-  let wasRead = false;
+  const { stage, front, runner, signal, patienceMs, readShown } = options;
   const nowMs = () => stage.app.clock.monotonicMs();
+  const mirror = mirrorOf(options, nowMs);
 
   /**
    * Waits until a condition is true, the consumer has ended, or the time is over.
@@ -72,40 +72,13 @@ export function createTrial(options: TrialOptions) {
     await until(() => front.requests > before);
   }
 
-  /**
-   * Reads the consumer's mirror; empty if the consumer has no mirror yet. If the mirror is being rebuilt, this function
-   * waits.
-   * @throws the reason why the mirror cannot be read, after `patienceMs` milliseconds
-   */
-  async function readMirror(): Promise<Held> {
-    const endMs = nowMs() + patienceMs;
-    for (;;) {
-      const held = await readHeld(wasRead && nowMs() >= endMs);
-      if (held !== null) {
-        wasRead = true;
-        return held;
-      }
-      if (!wasRead || signal.aborted || runner?.hasEnded() === true) return { held: new Map(), repeated: [] };
-      await front.next(lookMs);
-    }
-  }
-
   async function differences(): Promise<Differences> {
     const { followed, filters } = front;
     const shown = new Map<string, string>();
     // A mirror may be filled by several syncs, for example one for each subject.
     for (const one of followed.size > 0 ? followed : [filters ?? ''])
       for (const [id, updatedAt] of await readShown(one)) shown.set(id, updatedAt);
-    const { held, repeated } = await readMirror();
-    const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
-    for (const [id, updatedAt] of shown) {
-      const own = held.get(id);
-      if (own === undefined) found.lost.push(id);
-      else if (own < updatedAt) found.outdated.push(id);
-      else if (own > updatedAt) found.ahead.push(id);
-    }
-    for (const id of held.keys()) if (!shown.has(id)) found.kept.push(id);
-    return found;
+    return differencesOf(await mirror.read(), shown);
   }
 
   /**
@@ -128,23 +101,43 @@ export function createTrial(options: TrialOptions) {
     }
   }
 
+  return { ...options, nowMs, until, starts, differences, settles, hasRead: mirror.hasRead };
+}
+
+function mirrorOf({ front, runner, signal, patienceMs, readHeld }: TrialOptions, nowMs: () => number) {
+  let wasRead = false;
+  /**
+   * Reads the consumer's mirror; empty if the consumer has no mirror yet. If the mirror is being rebuilt, this function
+   * waits.
+   * @throws the reason why the mirror cannot be read, after `patienceMs` milliseconds
+   */
+  async function read(): Promise<Held> {
+    const endMs = nowMs() + patienceMs;
+    for (;;) {
+      const held = await readHeld(wasRead && nowMs() >= endMs);
+      if (held !== null) {
+        wasRead = true;
+        return held;
+      }
+      if (!wasRead || signal.aborted || runner?.hasEnded() === true) return { held: new Map(), repeated: [] };
+      await front.next(lookMs);
+    }
+  }
   /** Whether the mirror has been read at least once. */
   const hasRead = () => wasRead;
-  return {
-    stage,
-    front,
-    runner,
-    signal,
-    patienceMs,
-    readFacts,
-    factsBefore,
-    nowMs,
-    until,
-    starts,
-    differences,
-    settles,
-    hasRead,
-  };
+  return { read, hasRead };
+}
+
+function differencesOf({ held, repeated }: Held, shown: ReadonlyMap<string, string>): Differences {
+  const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
+  for (const [id, updatedAt] of shown) {
+    const own = held.get(id);
+    if (own === undefined) found.lost.push(id);
+    else if (own < updatedAt) found.outdated.push(id);
+    else if (own > updatedAt) found.ahead.push(id);
+  }
+  for (const id of held.keys()) if (!shown.has(id)) found.kept.push(id);
+  return found;
 }
 
 export function isSame(differences: Differences): boolean {

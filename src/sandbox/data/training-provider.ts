@@ -230,36 +230,45 @@ export function memberships(
   }
   hold('campus', campus);
 
+  return { groups, moves: movesOf(random, number, index, campus) };
+}
+
+/** @param index the learner's group of each growing type */
+function movesOf(
+  random: Random,
+  number: number,
+  index: Partial<Record<keyof typeof growing, number>>,
+  campus: number,
+): PlannedMove[] {
+  if (random.float() >= movedShare) return [];
   const moves: PlannedMove[] = [];
-  if (random.float() < movedShare) {
-    const kinds = Object.keys(index) as (keyof typeof growing)[];
-    const type = kinds[below(random, kinds.length)]!;
-    const to = otherActive(random, type, number, index[type]!);
-    const drawn = random.float();
-    if (to !== null && drawn < 0.62) {
-      moves.push(
-        type === 'class'
-          ? classMove(index.class!, to)
-          : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
-      );
-    } else if (drawn < 0.78) {
-      // The last campus is closed, so learners do not move there.
-      const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
-      if (other !== campus) {
-        moves.push({
-          remove: [{ type: 'campus', ref: refOf.campus(campus) }],
-          add: [{ type: 'campus', ref: refOf.campus(other) }],
-        });
-      }
-    } else {
-      moves.push({ remove: [{ type, ref: refOf[type](index[type]!) }], add: [] });
+  const kinds = Object.keys(index) as (keyof typeof growing)[];
+  const type = kinds[below(random, kinds.length)]!;
+  const to = otherActive(random, type, number, index[type]!);
+  const drawn = random.float();
+  if (to !== null && drawn < 0.62) {
+    moves.push(
+      type === 'class'
+        ? classMove(index.class!, to)
+        : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
+    );
+  } else if (drawn < 0.78) {
+    // The last campus is closed, so learners do not move there.
+    const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
+    if (other !== campus) {
+      moves.push({
+        remove: [{ type: 'campus', ref: refOf.campus(campus) }],
+        add: [{ type: 'campus', ref: refOf.campus(other) }],
+      });
     }
-    const extra = otherActive(random, 'teaching_group', number, index.teaching_group ?? -1);
-    if (extra !== null && type !== 'teaching_group' && random.float() < 0.2) {
-      moves.push({ remove: [], add: [{ type: 'teaching_group', ref: refOf.teaching_group(extra) }] });
-    }
+  } else {
+    moves.push({ remove: [{ type, ref: refOf[type](index[type]!) }], add: [] });
   }
-  return { groups, moves };
+  const extra = otherActive(random, 'teaching_group', number, index.teaching_group ?? -1);
+  if (extra !== null && type !== 'teaching_group' && random.float() < 0.2) {
+    moves.push({ remove: [], add: [{ type: 'teaching_group', ref: refOf.teaching_group(extra) }] });
+  }
+  return moves;
 }
 
 /** About 45 % of the learners are in one team. Learners without a reference are in no team. */

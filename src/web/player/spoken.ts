@@ -42,98 +42,101 @@ const chosenNext = 'Chosen: ';
 
 /** The text of a page in reading order, one sentence a line. It is made from the markup, so no text is left out. */
 export function spokenText(content: Markup): string {
-  const lines: string[] = [];
-  let line = '';
-  let choices = '';
-  const flush = () => {
-    const text = tidy(line);
-    line = '';
-    if (/[\p{L}\d]/u.test(text)) lines.push(text);
-  };
-  const inside = (node: Node) => node.children.forEach(speak);
-  const separately = (node: Node) => {
-    // The word "Chosen" is read in one sentence with the label that follows.
-    if (line !== chosenNext) flush();
-    inside(node);
-    flush();
-  };
+  const speech = new Speech();
+  speech.speak(parsed(content.text));
+  speech.flush();
+  return speech.lines.join('\n');
+}
 
-  function speak(node: Node | string): void {
+class Speech {
+  readonly lines: string[] = [];
+  #line = '';
+  #choices = '';
+
+  flush(): void {
+    const text = tidy(this.#line);
+    this.#line = '';
+    if (/[\p{L}\d]/u.test(text)) this.lines.push(text);
+  }
+
+  speak(node: Node | string): void {
     if (typeof node === 'string') {
-      line += node;
+      this.#line += node;
       return;
     }
     const { tag, attributes } = node;
     if (Object.hasOwn(attributes, 'hidden') || attributes['aria-hidden'] === 'true') return;
     switch (tag) {
       case 'script':
-        return;
-      case 'svg':
-        line += attributes['aria-label'] ?? '';
-        flush();
-        return;
-      case 'input':
-        speakInput(attributes);
-        return;
-      case 'select':
-        speakSelect(node);
-        return;
-      case 'table':
-        speakTable(node);
-        return;
       case 'progress':
         return;
+      case 'svg':
+        this.#line += attributes['aria-label'] ?? '';
+        return this.flush();
+      case 'input':
+        return this.#speakInput(attributes);
+      case 'select':
+        return this.#speakSelect(node);
+      case 'table':
+        return this.#speakTable(node);
     }
     const classes = (attributes.class ?? '').split(' ');
-    if (classes.includes('cell')) line += ', ';
-    if (classes.includes('ordering')) return inOrder(node);
+    if (classes.includes('cell')) this.#line += ', ';
+    if (classes.includes('ordering')) return this.#speakInOrder(node);
     // A place of a hotspot text is a label inside a sentence, so it does not end the sentence.
-    if (!blocks.has(tag) || classes.includes('place')) return inside(node);
-    separately(node);
+    if (!blocks.has(tag) || classes.includes('place')) return this.#speakInside(node);
+    this.#speakSeparately(node);
+  }
+
+  #speakInside(node: Node): void {
+    for (const child of node.children) this.speak(child);
+  }
+
+  #speakSeparately(node: Node): void {
+    // The word "Chosen" is read in one sentence with the label that follows.
+    if (this.#line !== chosenNext) this.flush();
+    this.#speakInside(node);
+    this.flush();
   }
 
   /** Reads the parts that the learner puts in order, without the numbers in their menus. */
-  function inOrder(node: Node): void {
+  #speakInOrder(node: Node): void {
     for (const child of node.children) {
       if (typeof child === 'string' || child.tag === 'select' || child.attributes.class === 'hint') continue;
-      if (child.tag === 'div') inOrder(child);
-      else speak(child);
+      if (child.tag === 'div') this.#speakInOrder(child);
+      else this.speak(child);
     }
   }
 
-  function speakInput({ type, value = '', ...attributes }: Node['attributes']): void {
+  #speakInput({ type, value = '', ...attributes }: Node['attributes']): void {
     if (type === 'hidden') return;
     // For a chosen option, "Chosen" is read before the label that follows.
     if (type === 'radio' || type === 'checkbox') {
-      flush();
-      line = Object.hasOwn(attributes, 'checked') ? chosenNext : '';
-    } else line += ` ${value} `;
+      this.flush();
+      this.#line = Object.hasOwn(attributes, 'checked') ? chosenNext : '';
+    } else this.#line += ` ${value} `;
   }
 
-  function speakSelect(node: Node): void {
-    flush();
+  #speakSelect(node: Node): void {
+    this.flush();
     const options = node.children.filter((one) => typeof one !== 'string' && one.attributes.value !== '') as Node[];
     const names = options.map((option) => option.children.join(''));
     const chosen = options.findIndex(({ attributes }) => Object.hasOwn(attributes, 'selected'));
-    if (chosen >= 0) lines.push(chosenNext + names[chosen]);
+    if (chosen >= 0) this.lines.push(chosenNext + names[chosen]);
     // Menus in a row often have the same choices, which are read only once.
     const all = names.join(', ');
-    if (all !== choices) lines.push(`You can choose: ${all}`);
-    choices = all;
+    if (all !== this.#choices) this.lines.push(`You can choose: ${all}`);
+    this.#choices = all;
   }
 
-  function speakTable(table: Node): void {
-    flush();
-    const under = (node: Node, name: string): Node[] =>
-      node.children.flatMap((child) =>
-        typeof child === 'string' ? [] : child.tag === name ? [child] : under(child, name),
-      );
-    for (const caption of under(table, 'caption')) separately(caption);
+  #speakTable(table: Node): void {
+    this.flush();
+    for (const caption of under(table, 'caption')) this.#speakSeparately(caption);
     const [head] = under(table, 'thead');
     const words = (cell: Node) => {
-      inside(cell);
-      const text = tidy(line);
-      line = '';
+      this.#speakInside(cell);
+      const text = tidy(this.#line);
+      this.#line = '';
       return text;
     };
     const heads = head === undefined ? [] : under(head, 'th').map(words);
@@ -141,11 +144,12 @@ export function spokenText(content: Markup): string {
       for (const row of under(body, 'tr')) {
         const cells = row.children.filter((child) => typeof child !== 'string') as Node[];
         const named = cells.map((cell, i) => [heads[i] ?? '', words(cell)].filter((part) => part !== '').join(': '));
-        lines.push(named.join('. '));
+        this.lines.push(named.join('. '));
       }
   }
-
-  speak(parsed(content.text));
-  flush();
-  return lines.join('\n');
 }
+
+const under = (node: Node, name: string): Node[] =>
+  node.children.flatMap((child) =>
+    typeof child === 'string' ? [] : child.tag === name ? [child] : under(child, name),
+  );

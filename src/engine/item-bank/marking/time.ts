@@ -16,21 +16,22 @@ const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
   [/\b(?:p\.? ?m\.?|in the (?:afternoon|evening)|at night|afternoon|evening)(?=$|\W)/gu, 'pm'],
 ];
 
+const withPlainMinutes = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[‘’]/gu, "'")
+    .replace(/^[\s"'(]+/u, '')
+    .replace(/(\d)(?=[ap]\.? ?m|o ?'? ?clock|h(?:rs?|ours?)?\.?$)/gu, '$1 ')
+    .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
+    .replace(/\bhalf(?= past)/gu, '30')
+    .replace(/\bhalf (?=\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)/gu, '30 past ')
+    .replace(/\bquarter(?= (?:past|to))/gu, '15');
+
 /** Reads a time such as 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock or noon. Returns null for other texts. */
 export function readTime(text: string): TimeOfDay | null {
   if (text.length > 60) return null;
-  let rest = ` ${digitsForWords(
-    text
-      .normalize('NFKC')
-      .toLowerCase()
-      .replace(/[‘’]/gu, "'")
-      .replace(/^[\s"'(]+/u, '')
-      .replace(/(\d)(?=[ap]\.? ?m|o ?'? ?clock|h(?:rs?|ours?)?\.?$)/gu, '$1 ')
-      .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
-      .replace(/\bhalf(?= past)/gu, '30')
-      .replace(/\bhalf (?=\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)/gu, '30 past ')
-      .replace(/\bquarter(?= (?:past|to))/gu, '15'),
-  )} `;
+  let rest = ` ${digitsForWords(withPlainMinutes(text))} `;
   let half: 'am' | 'pm' | null = null;
   for (const [pattern, which] of partsOfDay) {
     const without = rest.replace(pattern, ' ');

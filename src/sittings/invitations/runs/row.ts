@@ -164,6 +164,11 @@ function doubtsOf(cells: Cells): Doubt[] {
   return doubts.filter((doubt) => !isAccepted(cells, doubt));
 }
 
+const refExpected = (ref: string): string =>
+  /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
+    ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
+    : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`;
+
 /** Reads a row without comparing it with others. @returns the row, or all its faults in the order of the columns */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
   const faults: RowFault[] = [];
@@ -175,13 +180,7 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
     return value;
   };
   const ref = cells.ref ?? null;
-  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, cells.full_name ?? '')))
-    fault(
-      'ref',
-      /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
-        ? 'the full reference: the spreadsheet has shortened it. Format the column as text'
-        : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an email address or a National Insurance number`,
-    );
+  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, cells.full_name ?? ''))) fault('ref', refExpected(ref));
   const id = cells.learner_id?.toLowerCase() ?? null;
   if (id !== null && !isUuid(id)) fault('learner_id', 'a learner_id as the service gives it, a UUID');
   const fullName = cells.full_name ?? '';

@@ -51,17 +51,10 @@ async function show(visit: Visit): Promise<Answer> {
   return settingsPage(visit, row, shown, { version: versionOf(shown) });
 }
 
-function settingsPage(
-  visit: Visit,
-  row: Organisation,
-  shown: WrittenSettings,
-  { version, faults = {}, overtaken }: FormVersion,
-): Answer {
-  const { app, base, query } = visit;
+function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields): Content {
   const listed = [...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])];
   const zones = Object.fromEntries(listed.map((zone) => [zone, zone.replaceAll('_', ' ')]));
-  const fields = (f: Fields): Content => [
-    versionField(version),
+  return [
     f.text('name', labels.name, {
       hint: 'Learners see it on their pages. New evidence packs show it.',
       value: shown.name,
@@ -98,6 +91,16 @@ function settingsPage(
       value: shown.fundingRules,
     }),
   ];
+}
+
+function settingsPage(
+  visit: Visit,
+  row: Organisation,
+  shown: WrittenSettings,
+  { version, faults = {}, overtaken }: FormVersion,
+): Answer {
+  const { base, query } = visit;
+  const fields = (f: Fields) => [versionField(version), settingsFields(visit, shown, f)];
   const page = formPage(visit, {
     title: 'Settings',
     says: 'Name, time zone, invitations and groups of the organisation.',
