@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Overtaken } from '../sync/outcome.ts';
-import type { Row, Store } from '../sync/store.ts';
+import type { Row, Store, StoreTransaction } from '../sync/store.ts';
 
 type Content = { state: string | null; results: Record<string, Row> };
 
@@ -21,44 +21,18 @@ export function jsonFileStore(path: string): Store<null> {
   let seen: string | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
-  const present = async (): Promise<string | null> => {
-    try {
-      return seenAs(await stat(path));
-    } catch (error) {
-      if ((error as { code?: string }).code === 'ENOENT') return null;
-      throw error;
-    }
-  };
-
   /** Changes of another process count. A missing file is an empty mirror. */
   const refresh = async (): Promise<void> => {
-    const there = await present();
+    const there = await versionOf(path);
     if (there === seen) return;
     content = there === null ? { state: null, results: {} } : contentOf(path, await readFile(path, 'utf8'));
     seen = there;
   };
 
-  /** After a crash the file has either its old or its new content. */
   const write = async (next: Content): Promise<void> => {
-    const { draft, file } = await openDraft(path);
-    try {
-      try {
-        await file.writeFile(JSON.stringify(next));
-        await file.sync();
-        if ((await present()) !== seen) throw new Overtaken();
-        seen = seenAs(await file.stat());
-      } finally {
-        await file.close();
-      }
-      await rename(draft, path);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
-    // The new name must reach the disk too, so the folder is flushed. Some systems do not support it.
-    const folder = await open(dirname(path), 'r').catch(() => null);
-    await folder?.sync().catch(() => {});
-    await folder?.close();
+    seen = await replaceFile(path, JSON.stringify(next), async () => {
+      if ((await versionOf(path)) !== seen) throw new Overtaken();
+    });
   };
 
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -71,14 +45,7 @@ export function jsonFileStore(path: string): Store<null> {
     open: () =>
       inTurn(async () => {
         await refresh();
-        const { mtimeMs: writtenMs } = await stat(path).catch(() => ({ mtimeMs: 0 }));
-        for (const name of await readdir(dirname(path))) {
-          if (!name.startsWith(`${basename(path)}.`) || !/\.\d+\.new$/u.test(name)) continue;
-          // A draft that is older than the file can no longer replace it.
-          const draft = join(dirname(path), name);
-          const { mtimeMs } = await stat(draft).catch(() => ({ mtimeMs: Infinity }));
-          if (mtimeMs < writtenMs) await rm(draft, { force: true });
-        }
+        await removeOldDrafts(path);
       }),
 
     transaction: (work) =>
@@ -86,38 +53,101 @@ export function jsonFileStore(path: string): Store<null> {
         await refresh();
         const next: Content = { state: content.state, results: { ...content.results } };
         let isChanged = false;
-        const result = await work({
-          native: null,
-          async readState() {
-            return next.state;
-          },
-          async writeState(text) {
-            next.state = text;
+        const result = await work(
+          transactionOn(next, () => {
             isChanged = true;
-          },
-          async find(ids) {
-            return ids.flatMap((id) => (Object.hasOwn(next.results, id) ? [next.results[id]!] : []));
-          },
-          async put(rows) {
-            for (const row of rows) next.results[row.id] = row;
-            isChanged = true;
-          },
-          async remove(ids) {
-            for (const id of ids) delete next.results[id];
-            isChanged = true;
-          },
-          async list(after, limit) {
-            const ids = Object.keys(next.results).sort();
-            return ids
-              .filter((id) => after === null || id > after)
-              .slice(0, limit)
-              .map((id) => next.results[id]!);
-          },
-        });
+          }),
+        );
         if (isChanged) await write(next);
         content = next;
         return result;
       }),
+  };
+}
+
+/** @returns null if there is no file */
+async function versionOf(path: string): Promise<string | null> {
+  try {
+    return seenAs(await stat(path));
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/**
+ * After a crash the file has either its old or its new content.
+ * @param check runs last before the new content replaces the old
+ * @returns the new version
+ */
+async function replaceFile(path: string, text: string, check: () => Promise<void>): Promise<string> {
+  const { draft, file } = await openDraft(path);
+  try {
+    let version: string;
+    try {
+      await file.writeFile(text);
+      await file.sync();
+      await check();
+      version = seenAs(await file.stat());
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+    // The new name must reach the disk too.
+    await flushFolder(dirname(path));
+    return version;
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Some systems cannot flush a folder. */
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => null);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}
+
+/** A draft that is older than the file can no longer replace it. */
+async function removeOldDrafts(path: string): Promise<void> {
+  const { mtimeMs: writtenMs } = await stat(path).catch(() => ({ mtimeMs: 0 }));
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(`${basename(path)}.`) || !/\.\d+\.new$/u.test(name)) continue;
+    const draft = join(dirname(path), name);
+    const { mtimeMs } = await stat(draft).catch(() => ({ mtimeMs: Infinity }));
+    if (mtimeMs < writtenMs) await rm(draft, { force: true });
+  }
+}
+
+function transactionOn(content: Content, onChange: () => void): StoreTransaction<null> {
+  return {
+    native: null,
+    async readState() {
+      return content.state;
+    },
+    async writeState(text) {
+      content.state = text;
+      onChange();
+    },
+    async find(ids) {
+      return ids.flatMap((id) => (Object.hasOwn(content.results, id) ? [content.results[id]!] : []));
+    },
+    async put(rows) {
+      for (const row of rows) content.results[row.id] = row;
+      onChange();
+    },
+    async remove(ids) {
+      for (const id of ids) delete content.results[id];
+      onChange();
+    },
+    async list(after, limit) {
+      const ids = Object.keys(content.results).sort();
+      return ids
+        .filter((id) => after === null || id > after)
+        .slice(0, limit)
+        .map((id) => content.results[id]!);
+    },
   };
 }
 

@@ -36,13 +36,38 @@ export const honest =
   (items: readonly ItemParameters[]) =>
   (theta: number): Learner => ({ theta, chance: (i) => probability(items[i]!, theta) });
 
+type StressCondition = { name: StressName; note: string; learner: MakeLearner };
+
 /** Ways in which learners, or the bank, differ from what scoring supposes. */
 export function stressConditions(
   subject: string,
   items: readonly SimulatedItem[],
   seed: (name: string) => Uniform,
-): { name: StressName; note: string; learner: MakeLearner }[] {
+): StressCondition[] {
   const plain = honest(items);
+  const { shift } = stress;
+  return [
+    ...bankConditions(subject, items, seed),
+    {
+      name: 'population_lower',
+      note: `abilities N(−${shift}, 1) under the N(0, 1) prior`,
+      learner: (draw) => plain(standardNormal(draw) - shift),
+    },
+    {
+      name: 'population_higher',
+      note: `abilities N(+${shift}, 1) under the N(0, 1) prior`,
+      learner: (draw) => plain(standardNormal(draw) + shift),
+    },
+    ...answerConditions(items),
+  ];
+}
+
+/** The true difficulties differ from the bank's. */
+function bankConditions(
+  subject: string,
+  items: readonly SimulatedItem[],
+  seed: (name: string) => Uniform,
+): StressCondition[] {
   const banks = (name: string, made: (draw: Uniform) => ItemParameters[]) => {
     const draw = simulationRandom(seed(`${subject}:${name} banks`));
     return Array.from({ length: stress.banks }, () => made(draw));
@@ -54,7 +79,7 @@ export function stressConditions(
   const scattered = banks('b_error', (draw) =>
     items.map(({ a, b, c }) => ({ a, b: b + stress.bErrorSd * standardNormal(draw), c })),
   );
-  const { guesserShare, skipShare, shift, harsh } = stress;
+  const { harsh } = stress;
   return [
     {
       name: 'b_error',
@@ -68,16 +93,14 @@ export function stressConditions(
         `N(0, ${harsh.item}²) for each item, discriminations are ${harsh.discrimination} of the bank's, in ${stress.banks} drawn banks`,
       learner: ofBanks(banks('harsh', (draw) => harshBank(items, draw))),
     },
-    {
-      name: 'population_lower',
-      note: `abilities N(−${shift}, 1) under the N(0, 1) prior`,
-      learner: (draw) => plain(standardNormal(draw) - shift),
-    },
-    {
-      name: 'population_higher',
-      note: `abilities N(+${shift}, 1) under the N(0, 1) prior`,
-      learner: (draw) => plain(standardNormal(draw) + shift),
-    },
+  ];
+}
+
+/** Learners guess or skip. */
+function answerConditions(items: readonly SimulatedItem[]): StressCondition[] {
+  const plain = honest(items);
+  const { guesserShare, skipShare } = stress;
+  return [
     {
       name: 'guessers',
       note: `${guesserShare * 100} % of learners pick at random on every choice item`,

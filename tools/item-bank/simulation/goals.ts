@@ -119,6 +119,44 @@ const honestyGoals: Goal[] = [
   })),
 ];
 
+/** Whether the reported intervals hold the truth. */
+const intervalGoals: Goal[] = [
+  {
+    goal: "the model's 95 % interval holds the truth, all learners",
+    measure: ofAll((r) => r.population.coverage),
+    min: 0.94,
+    max: 0.96,
+  },
+  {
+    goal: 'reported 95 % interval holds the truth, learners at the cut where it does so least',
+    measure: (r) => share(Math.min(...r.atCuts.map((cut) => cut.reportedCoverage)), r.atCuts[0]!.learners),
+    min: 0.93,
+  },
+  {
+    goal: 'reported 95 % interval holds the truth, learners at |θ| = 2.5',
+    measure: (r) => share(r.extremes.coverage, 2 * r.atCuts[0]!.learners),
+    min: 0.88,
+  },
+];
+
+const decisionGoals: Goal[] = [
+  { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), min: 0.91 },
+  {
+    goal: 'Level 1 decision right where the interval is clear of the cut',
+    measure: whereClear((r) => r.population.gate.rightWhenClear),
+    min: 0.995,
+  },
+  { goal: 'wrongly below Level 1', measure: ofAll((r) => r.population.gate.falseBelow), max: 0.05 },
+  { goal: 'wrongly at or above Level 1', measure: ofAll((r) => r.population.gate.falseAbove), max: 0.05 },
+  {
+    goal: 'Level 1 decision equals that of the whole bank where the interval is clear of the cut',
+    measure: whereClear((r) => r.population.equalsFullBankWhenClear),
+    min: 0.995,
+  },
+  { goal: 'RQF level right', measure: ofAll((r) => r.population.rqf.right), min: 0.8 },
+  { goal: 'RQF level right or one away', measure: ofAll((r) => r.population.rqf.withinOne), min: 0.995 },
+];
+
 function goalsOf(subject: Subject): Goal[] {
   const finest = finestLeast[subject];
   return [
@@ -137,37 +175,8 @@ function goalsOf(subject: Subject): Goal[] {
       measure: ({ population: p }) => ({ figure: p.reliability, se: p.standardErrors.reliability }),
       min: 0.915,
     },
-    {
-      goal: "the model's 95 % interval holds the truth, all learners",
-      measure: ofAll((r) => r.population.coverage),
-      min: 0.94,
-      max: 0.96,
-    },
-    {
-      goal: 'reported 95 % interval holds the truth, learners at the cut where it does so least',
-      measure: (r) => share(Math.min(...r.atCuts.map((cut) => cut.reportedCoverage)), r.atCuts[0]!.learners),
-      min: 0.93,
-    },
-    {
-      goal: 'reported 95 % interval holds the truth, learners at |θ| = 2.5',
-      measure: (r) => share(r.extremes.coverage, 2 * r.atCuts[0]!.learners),
-      min: 0.88,
-    },
-    { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), min: 0.91 },
-    {
-      goal: 'Level 1 decision right where the interval is clear of the cut',
-      measure: whereClear((r) => r.population.gate.rightWhenClear),
-      min: 0.995,
-    },
-    { goal: 'wrongly below Level 1', measure: ofAll((r) => r.population.gate.falseBelow), max: 0.05 },
-    { goal: 'wrongly at or above Level 1', measure: ofAll((r) => r.population.gate.falseAbove), max: 0.05 },
-    {
-      goal: 'Level 1 decision equals that of the whole bank where the interval is clear of the cut',
-      measure: whereClear((r) => r.population.equalsFullBankWhenClear),
-      min: 0.995,
-    },
-    { goal: 'RQF level right', measure: ofAll((r) => r.population.rqf.right), min: 0.8 },
-    { goal: 'RQF level right or one away', measure: ofAll((r) => r.population.rqf.withinOne), min: 0.995 },
+    ...intervalGoals,
+    ...decisionGoals,
     ...(finest === null
       ? []
       : [

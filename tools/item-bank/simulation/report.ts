@@ -33,83 +33,87 @@ function goalRow({ goal, figure: value, se, min, max, met }: GoalResult): string
 
 const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
 
+type Mark = { x: number; label: string };
+
 /** The three plots of a subject, by file name. */
 export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, bank: SubjectBank): Map<string, string> {
-  const { abilities, exposures: exposure } = report;
+  const { subject } = report;
   const marks = report.cuts.map((cut) => ({ x: cut.theta, label: levelName(cut.level) }));
+  return new Map([
+    [`${subject}-information.svg`, informationPlot(report, bank, marks)],
+    [`${subject}-error.svg`, errorPlot(report, marks)],
+    [`${subject}-exposure.svg`, exposurePlot(report)],
+  ]);
+}
+
+function informationPlot({ subject, abilities }: SimulationReport, bank: SubjectBank, marks: Mark[]): string {
   const whole = curve.map((theta) => [theta, bankInformation(bank.version.items, theta)] as const);
   // Room above the highest curve for the names of the cuts.
   const max = Math.ceil((1.2 * Math.max(...whole.map(([, y]) => y))) / 10) * 10;
-  const { subject } = report;
-  return new Map([
-    [
-      `${subject}-information.svg`,
-      plotSvg({
-        title: `Information against ability, ${subject}`,
-        description: `The whole bank's information, the mean information of a simulated sitting, and the information that an error of 0.295 needs, for abilities from −3 to 3.`,
-        xLabel: 'Ability θ',
-        yLabel: 'Information',
-        x: [-3, 3],
-        maxY: max,
-        marks,
-        series: [
-          { name: 'whole bank', points: whole },
-          { name: 'one sitting, mean', points: abilities.map((one) => [one.theta, one.meanInformation] as const) },
-          {
-            name: 'wanted',
-            dashed: true,
-            points: [
-              [-3, wantedInformation],
-              [3, wantedInformation],
-            ],
-          },
+  return plotSvg({
+    title: `Information against ability, ${subject}`,
+    description: `The whole bank's information, the mean information of a simulated sitting, and the information that an error of 0.295 needs, for abilities from −3 to 3.`,
+    xLabel: 'Ability θ',
+    yLabel: 'Information',
+    x: [-3, 3],
+    maxY: max,
+    marks,
+    series: [
+      { name: 'whole bank', points: whole },
+      { name: 'one sitting, mean', points: abilities.map((one) => [one.theta, one.meanInformation] as const) },
+      {
+        name: 'wanted',
+        dashed: true,
+        points: [
+          [-3, wantedInformation],
+          [3, wantedInformation],
         ],
-      }),
+      },
     ],
-    [
-      `${subject}-error.svg`,
-      plotSvg({
-        title: `Error against ability, ${subject}`,
-        description:
-          'The root mean squared error of the estimates and the mean of their standard errors, for learners of one ability each, from −3 to 3.',
-        xLabel: 'Ability θ',
-        yLabel: 'Error of θ',
-        x: [-3, 3],
-        maxY: Math.max(0.6, Math.ceil(10 * Math.max(...abilities.map((one) => one.rmse))) / 10),
-        marks,
-        series: [
-          { name: 'RMSE', points: abilities.map((one) => [one.theta, one.rmse] as const) },
-          {
-            name: 'mean standard error',
-            dashed: true,
-            points: abilities.map((one) => [one.theta, one.meanSe] as const),
-          },
+  });
+}
+
+function errorPlot({ subject, abilities }: SimulationReport, marks: Mark[]): string {
+  return plotSvg({
+    title: `Error against ability, ${subject}`,
+    description:
+      'The root mean squared error of the estimates and the mean of their standard errors, for learners of one ability each, from −3 to 3.',
+    xLabel: 'Ability θ',
+    yLabel: 'Error of θ',
+    x: [-3, 3],
+    maxY: Math.max(0.6, Math.ceil(10 * Math.max(...abilities.map((one) => one.rmse))) / 10),
+    marks,
+    series: [
+      { name: 'RMSE', points: abilities.map((one) => [one.theta, one.rmse] as const) },
+      {
+        name: 'mean standard error',
+        dashed: true,
+        points: abilities.map((one) => [one.theta, one.meanSe] as const),
+      },
+    ],
+  });
+}
+
+function exposurePlot({ subject, exposures: exposure }: SimulationReport): string {
+  return plotSvg({
+    title: `Exposure of items, ${subject}`,
+    description: `The share of sittings that use each of the ${exposure.length} items, from the most to the least used.`,
+    xLabel: 'Items, most used first',
+    yLabel: 'Share of sittings',
+    x: [0, Math.ceil(exposure.length / 20) * 20],
+    maxY: 0.7,
+    series: [
+      { name: 'share of sittings', points: exposure.map(({ share }, n) => [n + 1, share] as const) },
+      {
+        name: 'highest allowed',
+        dashed: true,
+        points: [
+          [0, 0.6],
+          [Math.ceil(exposure.length / 20) * 20, 0.6],
         ],
-      }),
+      },
     ],
-    [
-      `${subject}-exposure.svg`,
-      plotSvg({
-        title: `Exposure of items, ${subject}`,
-        description: `The share of sittings that use each of the ${exposure.length} items, from the most to the least used.`,
-        xLabel: 'Items, most used first',
-        yLabel: 'Share of sittings',
-        x: [0, Math.ceil(exposure.length / 20) * 20],
-        maxY: 0.7,
-        series: [
-          { name: 'share of sittings', points: exposure.map(({ share }, n) => [n + 1, share] as const) },
-          {
-            name: 'highest allowed',
-            dashed: true,
-            points: [
-              [0, 0.6],
-              [Math.ceil(exposure.length / 20) * 20, 0.6],
-            ],
-          },
-        ],
-      }),
-    ],
-  ]);
+  });
 }
 
 function gapLines(gaps: readonly Gap[]): string[] {

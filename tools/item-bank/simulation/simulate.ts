@@ -162,6 +162,28 @@ export function simulate(setup: SimulationSetup): SimulationReport {
   return reportOf(simulation, new Map(names.map((name) => [name, runCondition(simulation, name)])));
 }
 
+/** How much smaller the error is than with random choice. */
+function gainOver(
+  outcomes: readonly Outcome[],
+  rmse: number,
+): Pick<SimulationReport, 'rmseGain' | 'rmseGainSe' | 'randomChoiceRmse'> {
+  const randomChoiceRmse = Math.sqrt(meanOf(outcomes, (o) => (o.atRandom! - o.theta) ** 2));
+  // The learners are the same, so their two errors are taken together.
+  const se = standardErrorOf(
+    outcomes,
+    (o) => (squaredError(o) / rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
+  );
+  const ratio = rmse / randomChoiceRmse;
+  return { rmseGain: 1 - ratio, rmseGainSe: ratio * se, randomChoiceRmse };
+}
+
+const extremesOf = (low: ConditionFigures, high: ConditionFigures): SimulationReport['extremes'] => ({
+  coverage: (low.reportedCoverage + high.reportedCoverage) / 2,
+  low: low.reportedCoverage,
+  high: high.reportedCoverage,
+  rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
+});
+
 /** What all conditions together say. */
 export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, ConditionResult>): SimulationReport {
   const { setup, prepared } = bench;
@@ -175,9 +197,6 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
   const counts = countsOf(bench, resultOf('population'));
   const content = new DeliveredContent(setup.bank);
   for (const given of resultOf('population').given) content.add(given, maxTypeShare);
-  const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
-  const low = figures(atName(-stress.extremeTheta));
-  const high = figures(atName(stress.extremeTheta));
   const grid = gridAbilities.map((theta) => abilityOf(bench, theta, resultOf(gridName(theta))));
 
   return {
@@ -187,15 +206,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
     learners: n,
     cuts: cuts.map((cut) => ({ ...cut })),
     population,
-    rmseGain: 1 - population.rmse / randomChoiceRmse,
-    // The learners are the same, so their two errors are taken together.
-    rmseGainSe:
-      (population.rmse / randomChoiceRmse) *
-      standardErrorOf(
-        main,
-        (o) => (squaredError(o) / population.rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
-      ),
-    randomChoiceRmse,
+    ...gainOver(main, population.rmse),
     exposure: exposureOf(bank, counts, resultOf('population').given),
     exposures: items
       .map(({ id }, i) => ({ id, share: counts[i]! / n }))
@@ -206,12 +217,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
       const { learners, coverage, reportedCoverage, rmse } = figures(atName(level));
       return { level, theta, learners, coverage, reportedCoverage, rmse };
     }),
-    extremes: {
-      coverage: (low.reportedCoverage + high.reportedCoverage) / 2,
-      low: low.reportedCoverage,
-      high: high.reportedCoverage,
-      rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
-    },
+    extremes: extremesOf(figures(atName(-stress.extremeTheta)), figures(atName(stress.extremeTheta))),
     abilities: grid,
     minGiven: minGiven(
       bank,
