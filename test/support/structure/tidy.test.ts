@@ -301,13 +301,14 @@ suite('the tree', () => {
     );
   });
 
-  test('no function is longer than 115 lines', () => {
+  test('no function is longer than 60 lines, but for two that are still to be split', () => {
     const whole = /^(?:export )?(?:async )?function\*? (\w+)[^]*?^\}/gm;
+    const longer = ['jobsOf', 'startEmbedded'];
     none(
       'long functions',
-      [...src, ...cli, ...tools].flatMap((file) =>
+      [...src, ...cli, ...tools, ...client].flatMap((file) =>
         [...read(file).matchAll(whole)]
-          .filter(([text]) => text.split('\n').length > 115)
+          .filter(([text, name]) => text.split('\n').length > 60 && !longer.includes(name!))
           .map(([, name]) => `${file}: ${name!}`),
       ),
     );
