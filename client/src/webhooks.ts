@@ -105,22 +105,22 @@ export async function openWebhook(delivery: Delivery): Promise<WebhookEvent> {
 
 /**
  * A signed request like the service's, for tests of an endpoint.
- * @param given `secret` may be a list, as during a rotation; `now` may be in the past or the future
+ * @param options `secret` may be a list, as during a rotation; `now` may be in the past or the future
  */
-export async function testWebhook(given: {
+export async function testWebhook(options: {
   secret: string | readonly string[];
   event: WebhookEvent;
   deliveryId?: string;
   now?: number;
 }): Promise<{ headers: Record<string, string>; body: string }> {
-  const body = JSON.stringify(given.event);
-  const time = String(given.now ?? nowSeconds());
+  const body = JSON.stringify(options.event);
+  const time = String(options.now ?? nowSeconds());
   const signatures: string[] = [];
-  for (const secret of [given.secret].flat()) signatures.push(`v1=${await macOf(secret, time, utf8.encode(body))}`);
+  for (const secret of [options.secret].flat()) signatures.push(`v1=${await macOf(secret, time, utf8.encode(body))}`);
   return {
     headers: {
       'content-type': 'application/json',
-      'x-svc-delivery-id': given.deliveryId ?? ordinarySurroundings.uuid(),
+      'x-svc-delivery-id': options.deliveryId ?? ordinarySurroundings.uuid(),
       'x-svc-signature-256': [`t=${time}`, ...signatures].join(','),
     },
     body,

@@ -97,7 +97,7 @@ export async function reviewQuestion(app: App, organisationId: number, assessmen
     of: items.length,
     model: renderModel(item, rendered, passage),
     /** The learner's answer. Null if the learner filled in nothing. */
-    given: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
+    answer: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
     right: rightAnswer(rendered),
     ...timesOf(row),
   };

@@ -91,7 +91,7 @@ type Entry = { id: string };
  */
 function merge<T extends Entry>(
   list: T[],
-  given: T,
+  record: T,
   entry: T,
   fault: string | null,
   replace: boolean,
@@ -99,8 +99,8 @@ function merge<T extends Entry>(
 ): void {
   const id = typeof entry?.id === 'string' ? entry.id : '(without id)';
   const reject = (reason: string): void => {
-    const file = fileOf.get(given);
-    const itsOwn = typeof given?.id === 'string' ? given.id : '(without id)';
+    const file = fileOf.get(record);
+    const itsOwn = typeof record?.id === 'string' ? record.id : '(without id)';
     outcome.rejected.push({ ...(file === undefined ? {} : { file }), id: itsOwn, reason });
   };
   if (fault !== null) {
@@ -140,16 +140,16 @@ export function mergeBank(
   // What other systems wrote has no id here, and is known by its place and what it asks. Most imports bring none.
   const contentOf = (item: Item) => [item.subject, item.level, item.domain, itemHash(item, passageOf(item))].join(' ');
   let known: Map<string, string> | undefined;
-  for (const given of read.items) {
-    if (typeof given !== 'object' || given === null) {
-      outcome.rejected.push({ id: '(without id)', reason: itemFaults(given).join('; ') });
+  for (const record of read.items) {
+    if (typeof record !== 'object' || record === null) {
+      outcome.rejected.push({ id: '(without id)', reason: itemFaults(record).join('; ') });
       continue;
     }
-    const item = adopt(given, taken);
+    const item = adopt(record, taken);
     const missing =
       'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
     const fault = faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null);
-    if (item.id !== given.id && fault === null) {
+    if (item.id !== record.id && fault === null) {
       known ??= new Map(items.filter(({ state }) => state !== 'retired').map((own) => [contentOf(own), own.id]));
       const same = known.get(contentOf(item));
       if (same !== undefined) {
@@ -159,7 +159,7 @@ export function mergeBank(
       known.set(contentOf(item), item.id);
     }
     taken.add(item.id);
-    merge<Item>(items, given, item, fault, replace, outcome);
+    merge<Item>(items, record, item, fault, replace, outcome);
   }
   if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
   return { files: { ...files, number: outcome.number, items, passages }, outcome };

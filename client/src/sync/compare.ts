@@ -51,16 +51,16 @@ type Compared = {
  * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
  * it has one and isn't counting it again, otherwise by a walk through everything. Starts again where the service is restored from
  * a backup meanwhile.
- * @param given `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
+ * @param options `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
  * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
  */
-export function compare(given: Compared): Promise<Comparison> {
-  return inSpiteOfRestores('compare', () => compareOnce(given));
+export function compare(options: Compared): Promise<Comparison> {
+  return inSpiteOfRestores('compare', () => compareOnce(options));
 }
 
-async function compareOnce(given: Compared): Promise<Comparison> {
-  const { client, held, contents, signal } = given;
-  const service: Served = { client, signal, filters: orderedFilters(given.filters ?? {}) };
+async function compareOnce(options: Compared): Promise<Comparison> {
+  const { client, held, contents, signal } = options;
+  const service: Served = { client, signal, filters: orderedFilters(options.filters ?? {}) };
   const byDigest = contents === undefined ? await compareBuckets(service, held) : null;
   const { results, within, by, restored, through, isAltered } =
     byDigest ?? (await everything(service, contents ?? new Map<string, string>()));
@@ -70,16 +70,16 @@ async function compareOnce(given: Compared): Promise<Comparison> {
     if (difference.mirror !== difference.service || isAltered(id)) found.push(difference);
   }
   const differing = new Map(found.map((one) => [one.id, one]));
-  const reached = given.since ?? newestOf(held, through, differing);
-  const newest = given.since ?? newestOf(held, through);
+  const reached = options.since ?? newestOf(held, through, differing);
+  const newest = options.since ?? newestOf(held, through);
   const isBehindRestore = newest !== '' && restored !== null && restored > newest;
   const gone = await goneSince(service, reached, restored);
   // A walk may have been cut off within a millisecond; a mirror that says it is up to date has all of its last one.
   const isBehind = reached !== '' && found.some(({ service: updatedAt }) => updatedAt !== null && updatedAt > reached);
   const isPending = (updatedAt: string) =>
-    given.since === undefined
+    options.since === undefined
       ? reached !== '' && (updatedAt > reached || (isBehind && updatedAt === reached))
-      : updatedAt >= given.since;
+      : updatedAt >= options.since;
   const differences = found.map((one) => {
     const cause = causeOf(one, isPending, gone);
     return { ...one, cause: isBehindRestore && cause !== 'pending' && cause !== 'altered' ? 'restored' : cause };

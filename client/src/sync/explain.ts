@@ -69,7 +69,7 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
   const row = await rowUnder(mirror, id);
   // An ID that is no UUID cannot exist, and may not fit into a URL.
   const record = isUuid(id) ? await client.assessments.get(id, { signal }).catch(absent) : null;
-  const given = (reason: Reason): Explanation => ({
+  const explained = (reason: Reason): Explanation => ({
     id,
     reason,
     sentence: sentences[reason],
@@ -80,23 +80,23 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
   const isPending = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
 
   if (record !== null && !(await isWithinFilters(mirror, record))) {
-    if (row === undefined) return given('outside_filters');
-    if (isPending(record.updated_at)) return given('pending');
+    if (row === undefined) return explained('outside_filters');
+    if (isPending(record.updated_at)) return explained('pending');
     // It was within them in a state that a backup has taken back.
-    return given(row.updated_at > record.updated_at ? 'ahead' : 'extra');
+    return explained(row.updated_at > record.updated_at ? 'ahead' : 'extra');
   }
   if (record !== null && row !== undefined) {
     if (row.updated_at === record.updated_at)
-      return given(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
-    if (isPending(record.updated_at)) return given('pending');
-    if (isDamaged(row)) return given('altered');
-    return given(row.updated_at > record.updated_at ? 'ahead' : 'out_of_date');
+      return explained(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
+    if (isPending(record.updated_at)) return explained('pending');
+    if (isDamaged(row)) return explained('altered');
+    return explained(row.updated_at > record.updated_at ? 'ahead' : 'out_of_date');
   }
-  if (record !== null) return given(isPending(record.updated_at) ? 'pending' : 'missing');
+  if (record !== null) return explained(isPending(record.updated_at) ? 'pending' : 'missing');
   const withdrawnAt = isUuid(id) ? await tombstoneOf(mirror, id) : null;
-  if (row === undefined) return given(withdrawnAt === null ? 'unknown' : 'withdrawn');
-  if (withdrawnAt === null) return given('not_of_the_service');
-  return given(isPending(withdrawnAt) ? 'pending' : 'extra');
+  if (row === undefined) return explained(withdrawnAt === null ? 'unknown' : 'withdrawn');
+  if (withdrawnAt === null) return explained('not_of_the_service');
+  return explained(isPending(withdrawnAt) ? 'pending' : 'extra');
 }
 
 async function rowUnder(mirror: Mirror, id: string): Promise<Row | undefined> {

@@ -41,8 +41,8 @@ function many(answer: Answer, name: string): string[] {
   return [...new Set(list.filter((entry) => entry !== ''))];
 }
 
-const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
-  given.length === key.length && given.every((id) => key.includes(id));
+const sameSet = (chosen: readonly string[], key: readonly string[]): boolean =>
+  chosen.length === key.length && chosen.every((id) => key.includes(id));
 
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
@@ -106,9 +106,9 @@ function screenText({ screen }: RenderedItem & { type: 'task' }): string {
     .join(' ');
 }
 
-function choices(given: readonly string[], key: readonly string[]): Marked {
-  if (given.length === 0) return unanswered;
-  return marked(sameSet(given, key), given.length === key.length ? null : 'wrong_count');
+function choices(chosen: readonly string[], key: readonly string[]): Marked {
+  if (chosen.length === 0) return unanswered;
+  return marked(sameSet(chosen, key), chosen.length === key.length ? null : 'wrong_count');
 }
 
 function ordering(options: readonly { id: string }[], key: readonly string[], answer: Answer): Marked {
@@ -121,11 +121,11 @@ function ordering(options: readonly { id: string }[], key: readonly string[], an
 }
 
 function matching(left: readonly { id: string }[], key: Readonly<Record<string, string>>, answer: Answer): Marked {
-  const given = left.map(({ id }) => one(answer, fieldNames.match(id)));
-  const filled = given.filter((id) => id !== '').length;
+  const chosen = left.map(({ id }) => one(answer, fieldNames.match(id)));
+  const filled = chosen.filter((id) => id !== '').length;
   if (filled === 0) return unanswered;
   if (filled < left.length) return marked(false, 'incomplete');
-  return marked(left.every(({ id }, at) => given[at] === key[id]));
+  return marked(left.every(({ id }, at) => chosen[at] === key[id]));
 }
 
 type TaskKeyValue = string | readonly string[] | TextKey | NumericKey;
@@ -139,16 +139,16 @@ export function markField(item: RenderedItem, field: TaskField, key: TaskKeyValu
     if (ticked.length === 0 && Array.isArray(key) && key.length > 0 && field.initial === undefined) return 'empty';
     return Array.isArray(key) && sameSet(ticked, key) ? 'right' : 'wrong';
   }
-  const given = field.control === 'text' ? typed(answer, name) : one(answer, name);
-  if (field.control === 'text' ? saysNothing(given) : given === '' || asksToChoose(field, given)) return 'empty';
-  if (field.control !== 'text') return given === key ? 'right' : 'wrong';
+  const entry = field.control === 'text' ? typed(answer, name) : one(answer, name);
+  if (field.control === 'text' ? saysNothing(entry) : entry === '' || asksToChoose(field, entry)) return 'empty';
+  if (field.control !== 'text') return entry === key ? 'right' : 'wrong';
   if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
   const label = `${field.label} ${field.hint ?? ''}`;
   const verdict =
     'accept' in key
-      ? markText(given, key, questionOf(item, label))
-      : markNumber(given, key as NumericKey, surroundings(item, [], label));
-  return verdict !== 'right' && saysNoAnswer(given) ? 'empty' : verdict;
+      ? markText(entry, key, questionOf(item, label))
+      : markNumber(entry, key as NumericKey, surroundings(item, [], label));
+  return verdict !== 'right' && saysNoAnswer(entry) ? 'empty' : verdict;
 }
 
 /** Whether the text has no letter and no digit, such as "?", "..." or a picture. */
@@ -163,9 +163,9 @@ function formOf({ kind, clock, accept }: TextKey): Problem {
 }
 
 /** Whether the menu still shows its first entry "Choose", so that the learner has chosen nothing. */
-function asksToChoose(field: TaskField, given: string): boolean {
-  if (field.control !== 'select' || given !== field.initial) return false;
-  return /^Choose\b/u.test(field.options.find(({ id }) => id === given)?.text ?? '');
+function asksToChoose(field: TaskField, entry: string): boolean {
+  if (field.control !== 'select' || entry !== field.initial) return false;
+  return /^Choose\b/u.test(field.options.find(({ id }) => id === entry)?.text ?? '');
 }
 
 function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked {

@@ -46,9 +46,9 @@ function withAnother(random: Random, name: string, list: readonly string[], sepa
 /** A name with nine parts. Such names exist, so tables, pages and PDFs must show them. */
 function veryLongName(random: Random): string {
   const stock = pick(random, latinStocks);
-  const given = random.float() < 0.5 ? stock.women : stock.men;
+  const firstNames = random.float() < 0.5 ? stock.women : stock.men;
   const parts: string[] = [];
-  for (let i = 0; i < 4; i += 1) parts.push(pick(random, given));
+  for (let i = 0; i < 4; i += 1) parts.push(pick(random, firstNames));
   for (let i = 0; i < 5; i += 1) parts.push(pick(random, stock.families));
   return parts.join(' ');
 }
@@ -56,20 +56,21 @@ function veryLongName(random: Random): string {
 function ordinaryName(random: Random): string {
   const stock = pickStock(random);
   const woman = random.float() < 0.56;
-  const givens = woman ? stock.women : stock.men;
+  const firstNames = woman ? stock.women : stock.men;
   const families = woman ? (stock.familiesOfWomen ?? stock.families) : stock.families;
-  let given = pick(random, givens);
+  let firstName = pick(random, firstNames);
   let family = pick(random, families);
   const shape = random.float();
   if (stock.form === 'g g f') {
     // The father's given name follows the learner's given name; the grandfather's name comes last.
-    given = withAnother(random, given, stock.men, ' ');
+    firstName = withAnother(random, firstName, stock.men, ' ');
   } else if (stock.script === 'Latin' && stock.form === 'g f') {
     if (shape < doubleBarrelledShare) family = withAnother(random, family, families, '-');
-    else if (shape < doubleBarrelledShare + middleNameShare) given = withAnother(random, given, givens, ' ');
+    else if (shape < doubleBarrelledShare + middleNameShare)
+      firstName = withAnother(random, firstName, firstNames, ' ');
   }
-  if (stock.form === 'fg') return `${family}${given}`;
-  return stock.form === 'f g' ? `${family} ${given}` : `${given} ${family}`;
+  if (stock.form === 'fg') return `${family}${firstName}`;
+  return stock.form === 'f g' ? `${family} ${firstName}` : `${firstName} ${family}`;
 }
 
 /**

@@ -257,26 +257,26 @@ class Draft {
   /** How many more questions on texts the domain needs. */
   #stillOnTexts(d: number): number {
     const { control, planned } = this.content;
-    const given = this.pool.passages.reduce(
+    const soFar = this.pool.passages.reduce(
       (sum, { domain }, p) => sum + (domain === d ? this.#passageCounts[p]! : 0),
       0,
     );
-    return Math.ceil(control.minOnTexts * planned[d]! - noGain) - given;
+    return Math.ceil(control.minOnTexts * planned[d]! - noGain) - soFar;
   }
 
   /** Returns the best set of each size. A set is required if the open text has too few questions so far. */
   #setsOf(p: number): { sets: QuestionSet[]; optional: boolean } {
     const { control } = this.content;
-    const given = this.#passageCounts[p]!;
+    const soFar = this.#passageCounts[p]!;
     const isOpen = p === this.state.openPassage;
-    if (given > 0 && !isOpen) return { sets: [], optional: true };
+    if (soFar > 0 && !isOpen) return { sets: [], optional: true };
     const sets: QuestionSet[] = [];
-    for (let size = Math.max(given + 1, control.minPerSet); size <= control.maxPerSet; size++) {
+    for (let size = Math.max(soFar + 1, control.minPerSet); size <= control.maxPerSet; size++) {
       const items = this.#pickOf(p, size);
-      if (items.length === size - given)
+      if (items.length === size - soFar)
         sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.start.fillBy[i]!, 0) });
     }
-    const optional = given === 0 || (given >= control.minPerSet && this.#floorWanted(p, given) <= 0);
+    const optional = soFar === 0 || (soFar >= control.minPerSet && this.#floorWanted(p, soFar) <= 0);
     return { sets, optional };
   }
 

@@ -301,15 +301,15 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
   const position = Number(sent.get('position'));
   // A form in an old tab, from another sitting, must not answer this question.
   if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
-  const given = { position, answer: sent.answer };
+  const answered = { position, answer: sent.answer };
   switch (sent.get('do')) {
     case 'pause':
-      await pauseSitting(app, open, given);
+      await pauseSitting(app, open, answered);
       return { to: base };
     case 'skip':
-      return (await keepDraft(app, open, given)) ? { page: skipPage(base, open, position) } : { to: base };
+      return (await keepDraft(app, open, answered)) ? { page: skipPage(base, open, position) } : { to: base };
   }
-  const outcome = await answerQuestion(app, open, { ...given, skip: sent.get('do') === 'skip-now' });
+  const outcome = await answerQuestion(app, open, { ...answered, skip: sent.get('do') === 'skip-now' });
   switch (outcome.kind) {
     case 'taken':
       return { to: `${base}/question` };
@@ -323,7 +323,7 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
       if (current === null || current.position !== position) return { to: base };
       return {
         status: 422,
-        page: questionPage(base, open, current, app.clock.nowMs(), { given: sent.answer, problem: outcome.problem }),
+        page: questionPage(base, open, current, app.clock.nowMs(), { answer: sent.answer, problem: outcome.problem }),
       };
     }
   }

@@ -49,7 +49,7 @@ function verdictPart(sha256: string, vouching: Vouching): Content {
 }
 
 /** @param title the verdict or the error, for the title of the document; empty before a check */
-function page(title: string, verdict: Content, given: string, fault: string | null): string {
+function page(title: string, verdict: Content, entered: string, fault: string | null): string {
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title === '' ? '' : `${title} – `}Check an evidence file</title><style>${new Markup(style)}</style></head>
 <body><main><h1>Check an evidence file</h1>
@@ -65,7 +65,7 @@ ${
 <h2>Or enter its hash</h2>
 <form method="get" action="/verify" novalidate><label for="sha256">SHA-256 of the file, 64 characters</label>
 ${fault === null ? '' : html`<p class="fault" id="fault">${fault}</p>`}
-<input type="text" id="sha256" name="sha256" value="${given}" autocomplete="off" autocapitalize="off" spellcheck="false"${fault === null ? '' : new Markup(' aria-invalid="true" aria-describedby="fault" autofocus')}>
+<input type="text" id="sha256" name="sha256" value="${entered}" autocomplete="off" autocapitalize="off" spellcheck="false"${fault === null ? '' : new Markup(' aria-invalid="true" aria-describedby="fault" autofocus')}>
 <button>Check the hash</button></form>
 <h2>How to compute the hash yourself</h2>
 <dl><dt>Windows</dt><dd><code>certutil -hashfile FILE SHA256</code></dd><dt>macOS</dt><dd><code>shasum -a 256 FILE</code></dd><dt>Linux</dt><dd><code>sha256sum FILE</code></dd></dl>
@@ -74,10 +74,10 @@ ${fault === null ? '' : html`<p class="fault" id="fault">${fault}</p>`}
 }
 
 /** Finds the hash in the text: alone, with spaces, or in the output of a program. */
-function readHash(given: string): string | null {
-  const alone = given.replace(/\s/g, '').toLowerCase();
+function readHash(entered: string): string | null {
+  const alone = entered.replace(/\s/g, '').toLowerCase();
   if (isSha256(alone)) return alone;
-  return /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/.exec(given.toLowerCase())?.[0] ?? null;
+  return /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/.exec(entered.toLowerCase())?.[0] ?? null;
 }
 
 const askForHash = 'Enter the 64 characters of a SHA-256 hash: digits and the letters a to f.';
@@ -95,10 +95,10 @@ export function registerVerify(app: App, fastify: FastifyInstance): void {
       });
       reply.type('text/html; charset=utf-8');
       const question = (request.raw.url ?? '').indexOf('?');
-      const given = question < 0 ? undefined : splitQuery(request.raw.url!.slice(question + 1)).get('sha256');
-      if (given === undefined) return reply.send(page('', '', '', null));
-      const sha256 = given.length === 1 ? readHash(given[0]!) : null;
-      if (sha256 === null) return reply.code(400).send(page('Error: not a SHA-256 hash', '', given[0]!, askForHash));
+      const entered = question < 0 ? undefined : splitQuery(request.raw.url!.slice(question + 1)).get('sha256');
+      if (entered === undefined) return reply.send(page('', '', '', null));
+      const sha256 = entered.length === 1 ? readHash(entered[0]!) : null;
+      if (sha256 === null) return reply.code(400).send(page('Error: not a SHA-256 hash', '', entered[0]!, askForHash));
       const vouching = await vouch(app, sha256);
       return reply.send(page(words[vouching.verdict].head, verdictPart(sha256, vouching), '', null));
     },

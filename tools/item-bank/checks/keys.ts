@@ -92,10 +92,10 @@ function* orderingFaults(item: Of<'ordering'>): Generator<string> {
   if ([...ids].sort().join() !== [...item.key].sort().join()) yield 'the key is not an order of all options';
   if (ids.join() === item.key.join()) yield 'the options already stand in the right order';
   for (const wrong of Object.keys(item.distractor_rationales)) {
-    const given = wrong.split(',');
-    if ([...given].sort().join() !== [...ids].sort().join())
+    const named = wrong.split(',');
+    if ([...named].sort().join() !== [...ids].sort().join())
       yield `the distractor “${wrong}” is not an order of all options`;
-    else if (given.join() === item.key.join()) yield `“${wrong}” is named as a wrong answer but is the key`;
+    else if (named.join() === item.key.join()) yield `“${wrong}” is named as a wrong answer but is the key`;
   }
 }
 

@@ -30,7 +30,7 @@ import { levelsOf, subjects } from '../../../src/engine/scoring/levels.ts';
 import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
 const subjectOption = word(subjects);
-const dir = parsed('DIR', 'a folder', (given) => pathToFileURL(`${resolve(given)}/`));
+const dir = parsed('DIR', 'a folder', (folder) => pathToFileURL(`${resolve(folder)}/`));
 
 /** File faults are for the person who wrote the file, so they become a sentence rather than a stack trace. */
 function reading<T>(read: () => T): T {
@@ -102,9 +102,9 @@ type Format = (typeof formats)[number];
 const format = word(formats);
 
 /** The format that was asked for, or that the file's name says. */
-function formatOf(given: Format | undefined, path: string): Format {
+function formatOf(wanted: Format | undefined, path: string): Format {
   const byEnding: Record<string, Format> = { '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' };
-  const found = given ?? byEnding[extname(path).toLowerCase()];
+  const found = wanted ?? byEnding[extname(path).toLowerCase()];
   if (found === undefined) throw new Misuse(`Say the format: --format ${formats.join('|')}.`);
   return found;
 }
@@ -121,10 +121,10 @@ const exportBank = command({
   },
   takes: 'FILE',
   options: { format, subject: subjectOption, dir },
-  async run({ positionals, options: { subject, ...given } }) {
+  async run({ positionals, options: { subject, ...options } }) {
     const [path] = positionals as [string];
-    const its = formatOf(given.format, path);
-    const files = reading(() => readBankFiles(given.dir ?? itemsDirectory));
+    const its = formatOf(options.format, path);
+    const files = reading(() => readBankFiles(options.dir ?? itemsDirectory));
     const version = `${files.number}-${contentHash(files).slice(0, 12)}`;
     const items = subject === undefined ? files.items : files.items.filter((item) => item.subject === subject);
     const passages = subject === undefined || subject === 'english' ? files.passages : [];

@@ -41,7 +41,8 @@ function readLine(text: string): Line | string {
   return value as Line;
 }
 
-const typed = (given: Typed | Typed[]): string | string[] => (Array.isArray(given) ? given.map(String) : String(given));
+const typed = (answer: Typed | Typed[]): string | string[] =>
+  Array.isArray(answer) ? answer.map(String) : String(answer);
 
 /**
  * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
@@ -60,9 +61,9 @@ function verdictFor(bank: Bank, line: Line): Verdict {
   if (found === undefined) throw new Failure(`There is no item ${line.item}.`);
   const item = renderItem(found, String(line.seed ?? '1'));
   if (line.field === undefined) return verdictOn(item, formAnswer(item, line.answer));
-  const given = typeof line.answer === 'object' ? line.answer[line.field] : line.answer;
-  if (!isTyped(given)) throw new Failure('An answer to one field is a text.');
-  const verdict = verdictOnField(item, line.field, String(given));
+  const answer = typeof line.answer === 'object' ? line.answer[line.field] : line.answer;
+  if (!isTyped(answer)) throw new Failure('An answer to one field is a text.');
+  const verdict = verdictOnField(item, line.field, String(answer));
   if (verdict === null) throw new Failure(`${line.item} has no field ${line.field}.`);
   return verdict;
 }

@@ -24,10 +24,10 @@ export function element(
   attributes: Record<string, string | number | boolean | undefined> = {},
   ...children: (XmlNode | XmlNode[])[]
 ): XmlElement {
-  const given = Object.entries(attributes).flatMap(([key, value]) =>
+  const present = Object.entries(attributes).flatMap(([key, value]) =>
     value === undefined ? [] : [[key, String(value)] as const],
   );
-  return { name, attributes: Object.fromEntries(given), children: children.flat() };
+  return { name, attributes: Object.fromEntries(present), children: children.flat() };
 }
 
 /** Elements that hold running text, in which nothing may be added, even where they happen to hold only elements. */

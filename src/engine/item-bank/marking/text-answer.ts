@@ -124,9 +124,9 @@ function namesOneThing({ kind }: TextKey): boolean {
 /** @returns null if the text can't be read as the key's kind */
 function markMeaning(text: string, key: TextKey, question: Question): TextVerdict | null {
   const same = (compared: (one: string) => string | null): TextVerdict | null => {
-    const given = compared(text);
-    if (given === null) return null;
-    return key.accept.some((accepted) => compared(accepted) === given) ? 'right' : 'wrong';
+    const read = compared(text);
+    if (read === null) return null;
+    return key.accept.some((accepted) => compared(accepted) === read) ? 'right' : 'wrong';
   };
   switch (key.kind) {
     case 'words':
@@ -218,12 +218,12 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
     const plain = isQuoted ? comparable(one, key) : bare(comparable(one, key), keepStops);
     return keepStops ? plain : plain.replace(endsWithStop, '');
   };
-  const given = form(text);
-  if (given === '') return false;
-  if (given === form(accepted)) return true;
+  const written = form(text);
+  if (written === '') return false;
+  if (written === form(accepted)) return true;
   if (keepStops) return false;
-  const mended = form(correctedWord(given, sentences, accepted, key) ?? given);
-  return mended === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
+  const mended = form(correctedWord(written, sentences, accepted, key) ?? written);
+  return mended === form(accepted) || sentences.some((sentence) => isPartOf(written, sentence, accepted, key));
 }
 
 /**
@@ -248,10 +248,10 @@ const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
 /**
  * Returns the accepted word if the learner wrote a correction, such as "becuase = because" or "because, not becuase".
  */
-function correctedWord(given: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
+function correctedWord(written: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
   const [mended, ...more] = plainWords(accepted, key);
   if (mended === undefined || more.length > 0 || (key.kind ?? 'exact') !== 'exact') return null;
-  const words = given
+  const words = written
     .split(/ |(?<=\S)[/=:→](?=\S)|(?<=\S)-+>(?=\S)/u)
     .map((word) => word.replace(/^["'(]+|["').,;:!?]+$/gu, ''));
   for (const sentence of sentences) {
@@ -265,7 +265,7 @@ function correctedWord(given: string, sentences: readonly string[], accepted: st
     // Two spellings without a word or sign of correction could be two answers.
     const isCorrection =
       words.some((word) => !/^(?:the|a|and|)$/u.test(word) && word !== wrong && word !== mended) ||
-      /[:=→>]/u.test(given);
+      /[:=→>]/u.test(written);
     if (isCorrection && !isDenied(to) && (at < to || isDenied(at))) return mended;
   }
   return null;
@@ -286,11 +286,11 @@ function isPartOf(text: string, sentence: string, accepted: string, key: TextKey
   const index = indexFor(answer, words);
   if (index < 0) return false;
   const [before, after] = [words.slice(0, index), words.slice(index + 1)];
-  const given = plainWords(text, key);
-  const rest = given.length - answer.length;
+  const written = plainWords(text, key);
+  const rest = written.length - answer.length;
   for (let left = 0; left <= Math.min(rest, before.length); left++) {
     const expected = [...before.slice(before.length - left), ...answer, ...after.slice(0, rest - left)];
-    if (expected.length === given.length && expected.every((word, at) => word === given[at])) return true;
+    if (expected.length === written.length && expected.every((word, at) => word === written[at])) return true;
   }
   return false;
 }
@@ -383,14 +383,14 @@ const unitWords: Record<string, string> = lists.unit_words;
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
 function sameAmount(text: string, accepted: string, question: Question): boolean {
-  const [given, key] = [readQuantity(text), readQuantity(accepted)];
-  if (given === null || key === null || key.words.some((word) => !functionWords.has(word))) return false;
-  if (given.words.some((word) => !functionWords.has(word) && !question.words.has(stemOf(word)))) return false;
-  if (given.others.length > 0) return false;
-  const [a, b] = [given.value.n * key.value.d, key.value.n * given.value.d];
-  if (given.unit === key.unit || given.unit === null) return a === b;
-  if (key.unit === null || given.unit.dimension !== key.unit.dimension) return false;
-  const [from, to] = [given.unit.factor, key.unit.factor];
+  const [written, key] = [readQuantity(text), readQuantity(accepted)];
+  if (written === null || key === null || key.words.some((word) => !functionWords.has(word))) return false;
+  if (written.words.some((word) => !functionWords.has(word) && !question.words.has(stemOf(word)))) return false;
+  if (written.others.length > 0) return false;
+  const [a, b] = [written.value.n * key.value.d, key.value.n * written.value.d];
+  if (written.unit === key.unit || written.unit === null) return a === b;
+  if (key.unit === null || written.unit.dimension !== key.unit.dimension) return false;
+  const [from, to] = [written.unit.factor, key.unit.factor];
   return a * from.n * to.d === b * to.n * from.d;
 }
 

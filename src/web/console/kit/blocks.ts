@@ -35,9 +35,9 @@ export function withQuery(path: string, query: URLSearchParams, changes: Record<
 
 /** Reads `?sort=`. The first of `known` is the default. */
 export function readSort<By extends string>(query: URLSearchParams, known: readonly [By, ...By[]]) {
-  const given = query.get('sort') ?? '';
-  const descending = given.startsWith('-');
-  const by = known.find((one) => one === (descending ? given.slice(1) : given));
+  const text = query.get('sort') ?? '';
+  const descending = text.startsWith('-');
+  const by = known.find((one) => one === (descending ? text.slice(1) : text));
   return by === undefined ? { by: known[0], descending: false } : { by, descending };
 }
 
@@ -87,8 +87,8 @@ export function empty(sentence: Content, action: Content = null): Markup {
 
 /** The number in a query parameter; 0 if it is missing or malformed. */
 export function readCount(query: URLSearchParams, name: string): number {
-  const given = query.get(name) ?? '';
-  return /^\d{1,6}$/.test(given) ? Number(given) : 0;
+  const text = query.get(name) ?? '';
+  return /^\d{1,6}$/.test(text) ? Number(text) : 0;
 }
 
 /**
@@ -149,15 +149,14 @@ export const bar = (value: number, max: number): Content =>
   html`<progress${attributes({ class: 'bar', value, max: Math.max(1, max), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
 
 /** A list of names and values. Entries without a value are left out. */
-export function facts(given: Readonly<Record<string, Content>> | readonly (readonly [string, Content])[]): Markup {
-  const rows = Array.isArray(given) ? (given as readonly (readonly [string, Content])[]) : Object.entries(given);
+export function facts(entries: Readonly<Record<string, Content>> | readonly (readonly [string, Content])[]): Markup {
+  const rows = Array.isArray(entries) ? (entries as readonly (readonly [string, Content])[]) : Object.entries(entries);
   return html`<dl class="facts">${rows
     .filter(([, value]) => value !== null && value !== undefined && value !== false)
     .map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-export const yesOrNo = (given: string | null): boolean | null =>
-  given === 'yes' ? true : given === 'no' ? false : null;
+export const yesOrNo = (text: string | null): boolean | null => (text === 'yes' ? true : text === 'no' ? false : null);
 
 /** The form puts its fields into the URL, so no field may hold a person's name. */
 export function filters(action: string, fields: Content, verb = 'Filter'): Markup {

@@ -43,9 +43,9 @@ export function isUnprompted(headers: IncomingHttpHeaders): boolean {
  * Returns a redirect target within the console. Any other URL is replaced by the fallback, so no link leads to another
  * site.
  */
-export function safeAddress(given: string, baseUrl: string, fallback = '/console'): string {
-  if (!given.startsWith('/') || given.length > 2000 || !URL.canParse(given, baseUrl)) return fallback;
-  const url = new URL(given, baseUrl);
+export function safeAddress(path: string, baseUrl: string, fallback = '/console'): string {
+  if (!path.startsWith('/') || path.length > 2000 || !URL.canParse(path, baseUrl)) return fallback;
+  const url = new URL(path, baseUrl);
   if (url.origin !== baseUrl || !/^\/console(\/|$)/.test(url.pathname) || url.pathname.includes('//')) return fallback;
   return url.pathname + url.search;
 }

@@ -224,8 +224,8 @@ function startOf({ query, zone }: Visit): number | null {
   return at === null ? null : at.getTime() * 1000;
 }
 
-export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilter => ({
-  ...given,
+export const fundingFilter = (filter: ResultFilter, { facets }: List): ResultFilter => ({
+  ...filter,
   facets,
   latest: true,
   flag: null,

@@ -35,9 +35,9 @@ export const resultRoutes: ConsoleRoute[] = [
 
 /** Reads the order from the query. By default the newest result comes first. */
 export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
-  const given = query.get('sort') ?? '-assessed';
-  const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
-  return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: given.startsWith('-') };
+  const text = query.get('sort') ?? '-assessed';
+  const sort = resultSorts.find((one) => one === text.replace(/^-/, ''));
+  return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: text.startsWith('-') };
 }
 
 /** Reads the page token from the query. The token contains numbers and an ID, never a name. */

@@ -193,14 +193,14 @@ type EndpointFaults = Partial<Record<keyof WrittenEndpoint, string>>;
 
 async function readEndpoint(
   { app, organisationId }: Visit,
-  { url: address, eventTypes: given, groups }: WrittenEndpoint,
+  { url: address, eventTypes: chosen, groups }: WrittenEndpoint,
 ): Promise<{ description: EndpointInput } | { faults: EndpointFaults }> {
   const faults: EndpointFaults = {};
   const verdict = checkUrl(address, { allowNetworks: app.settings.webhookAllowNetworks });
   const url = verdict.ok ? asUri(address) : '';
   if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(address))
-    faults.url = `Enter an https URL that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
-  const types = [...new Set(given)];
+    faults.url = `Enter an https address that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
+  const types = [...new Set(chosen)];
   if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
     faults.eventTypes = 'Choose at least one kind of event.';
   const groupIds = [...new Set(groups.map((id) => id.toLowerCase()))];

@@ -9,7 +9,7 @@ export type Shown = {
   /** The number of the field, which makes its IDs unique on the page. */
   index: number;
   /** The learner's answer. Null shows the field as the question starts. */
-  given: Answer | null;
+  answer: Answer | null;
   error: string | null;
   /** The ID of the question's text, so that assistive technology reads it with the field. */
   describedBy: string | null;
@@ -27,8 +27,8 @@ export function placeOf({ task, fields }: Pick<RenderModel, 'task' | 'fields'>, 
   return task === null && isGroup ? optionId(index, 0) : fieldId(index);
 }
 
-function valuesOf({ field, given }: Shown): string[] {
-  const value = given === null ? field.initial : Object.hasOwn(given, field.name) ? given[field.name]! : null;
+function valuesOf({ field, answer }: Shown): string[] {
+  const value = answer === null ? field.initial : Object.hasOwn(answer, field.name) ? answer[field.name]! : null;
   return value === null ? [] : ([value].flat() as string[]);
 }
 

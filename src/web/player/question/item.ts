@@ -14,7 +14,7 @@ const stemId = 'question-text';
  */
 export function itemHtml(
   model: RenderModel,
-  given: Answer | null,
+  answer: Answer | null,
   errorId: string | null,
   wanting: readonly Field[] = model.fields,
 ): Markup {
@@ -22,7 +22,7 @@ export function itemHtml(
   const field = (name: string): Markup => {
     const index = model.fields.findIndex((one) => one.name === name);
     const found = model.fields[index]!;
-    return fieldHtml({ field: found, index, given, error: errorOf(found), describedBy: null });
+    return fieldHtml({ field: found, index, answer, error: errorOf(found), describedBy: null });
   };
   return html`${model.passage === null ? null : passageHtml(model.passage, model.stem)}
 ${model.calculator === null ? null : html`<p class="calculator">${model.calculator ? 'You may use a calculator.' : 'Answer without a calculator.'}</p>`}
@@ -39,7 +39,7 @@ ${
           fieldHtml({
             field: one,
             index,
-            given,
+            answer,
             error: errorOf(one),
             describedBy: stemId,
             spots: model.surface !== null,
@@ -125,8 +125,8 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
 }
 
 /** The fields that need attention: the empty ones of an incomplete answer, otherwise all. */
-export function wantingFields(problem: Problem, { fields }: RenderModel, given: Answer): readonly Field[] {
-  const isEmpty = ({ name }: Field) => [given[name] ?? []].flat().every((value) => value.trim() === '');
+export function wantingFields(problem: Problem, { fields }: RenderModel, answer: Answer): readonly Field[] {
+  const isEmpty = ({ name }: Field) => [answer[name] ?? []].flat().every((value) => value.trim() === '');
   const empty = problem === 'incomplete' ? fields.filter(isEmpty) : [];
   return empty.length === 0 ? fields : empty;
 }

@@ -23,13 +23,13 @@ function modelOf(subject: Subject): RenderModel {
 const note = (): Markup =>
   html`<p class="note">This is for practice. It does not count, and no person sees your answer.</p>`;
 
-export function practicePage(base: string, subject: Subject, given: Answer | null = null): Page {
+export function practicePage(base: string, subject: Subject, entered: Answer | null = null): Page {
   const model = modelOf(subject);
-  const marked = given === null ? null : mark(practices[subject].item, given);
+  const marked = entered === null ? null : mark(practices[subject].item, entered);
   const message =
     marked === null ? null : marked.problem !== null ? problemText(marked.problem, model) : 'Give an answer first';
   const errorId = message === null ? null : 'error-text';
-  const item = itemHtml(model, given, errorId);
+  const item = itemHtml(model, entered, errorId);
   return {
     title: `${message === null ? '' : 'Error: '}Practice question`,
     subject: subjectNames[subject],
@@ -42,10 +42,10 @@ ${note()}
   };
 }
 
-export function practised(base: string, subject: Subject, given: Answer): Page {
+export function practised(base: string, subject: Subject, entered: Answer): Page {
   const { item, answer } = practices[subject];
-  const { answered, correct, problem } = mark(item, given);
-  if (!answered || problem !== null) return practicePage(base, subject, given);
+  const { answered, correct, problem } = mark(item, entered);
+  if (!answered || problem !== null) return practicePage(base, subject, entered);
   const title = correct ? 'Yes, that is right' : 'Not this time';
   return {
     title,

@@ -31,13 +31,13 @@ export function questionPage(
   sitting: SittingRow,
   question: Question,
   nowMs: number,
-  again: { given: Answer; problem: Problem } | null = null,
+  again: { answer: Answer; problem: Problem } | null = null,
 ): Page {
   const { model, position } = question;
   const message = again === null ? null : problemText(again.problem, model);
   const keep = `${sitting.sitting_id.slice(0, 8)}-${position}-${sitting.on_screen_since?.getTime() ?? 0}`;
-  const wanting = again === null ? model.fields : wantingFields(again.problem, model, again.given);
-  const item = itemHtml(model, again?.given ?? question.draft, message === null ? null : 'error-text', wanting);
+  const wanting = again === null ? model.fields : wantingFields(again.problem, model, again.answer);
+  const item = itemHtml(model, again?.answer ?? question.draft, message === null ? null : 'error-text', wanting);
   return {
     title: `${message === null ? '' : 'Error: '}Question ${position}`,
     subject: subjectNames[sitting.subject],

@@ -23,17 +23,17 @@ const copies = [0, 1, 2];
  * numbers.
  */
 export function formulaMatches(text: string, accepted: readonly string[], wanted: FormulaWanted): boolean {
-  const given = readFormula(text);
-  if (given === null) return false;
-  if (wanted.usesFunction && !partsOf(given).some(({ kind }) => kind === 'call')) return false;
+  const written = readFormula(text);
+  if (written === null) return false;
+  if (wanted.usesFunction && !partsOf(written).some(({ kind }) => kind === 'call')) return false;
   return accepted.some((one) => {
     const key = readFormula(one);
-    return key !== null && sameEverywhere(given, key, wanted);
+    return key !== null && sameEverywhere(written, key, wanted);
   });
 }
 
-function sameEverywhere(given: Formula, key: Formula, wanted: FormulaWanted): boolean {
-  const literals = [given, key].flatMap((formula) =>
+function sameEverywhere(written: Formula, key: Formula, wanted: FormulaWanted): boolean {
+  const literals = [written, key].flatMap((formula) =>
     [...partsOf(formula)].flatMap((part) => (part.kind === 'number' ? [part.value] : [])),
   );
   const down = wanted.copied === 'down' ? copies : [0];
@@ -51,7 +51,7 @@ function sameEverywhere(given: Formula, key: Formula, wanted: FormulaWanted): bo
       }
       compared++;
       try {
-        if (!sameCell(valueOf(given, sheet, moved), expected)) return false;
+        if (!sameCell(valueOf(written, sheet, moved), expected)) return false;
       } catch (error) {
         if (error instanceof NoValue) return false;
         throw error;

@@ -139,33 +139,33 @@ class Evaluation {
     );
   }
 
-  #call(name: string, given: (Formula | null)[]): Value {
+  #call(name: string, args: (Formula | null)[]): Value {
     // These functions evaluate only the arguments that they need, so an error in another argument has no effect.
     if (name === 'IF') {
-      if (given.length < 2 || given.length > 3) throw new NoValue('IF');
-      return truthOf(cellOf(this.value(given[0]!)))
-        ? this.value(given[1]!)
-        : given.length === 3
-          ? this.value(given[2]!)
+      if (args.length < 2 || args.length > 3) throw new NoValue('IF');
+      return truthOf(cellOf(this.value(args[0]!)))
+        ? this.value(args[1]!)
+        : args.length === 3
+          ? this.value(args[2]!)
           : false;
     }
     if (name === 'IFS') {
-      for (let i = 0; i + 1 < given.length; i += 2)
-        if (truthOf(cellOf(this.value(given[i]!)))) return this.value(given[i + 1]!);
+      for (let i = 0; i + 1 < args.length; i += 2)
+        if (truthOf(cellOf(this.value(args[i]!)))) return this.value(args[i + 1]!);
       throw new NoValue('IFS');
     }
     if (name === 'IFERROR') {
       try {
-        return this.value(given[0]!);
+        return this.value(args[0]!);
       } catch (error) {
-        if (error instanceof NoValue) return this.value(given[1] ?? null);
+        if (error instanceof NoValue) return this.value(args[1] ?? null);
         throw error;
       }
     }
-    const values = given.map((value) => this.value(value));
+    const values = args.map((value) => this.value(value));
     const fn = Object.hasOwn(functions, name) ? functions[name] : undefined;
     if (fn === undefined) throw new NoValue(`the function ${name} is not known`);
-    return fn(values, given);
+    return fn(values, args);
   }
 }
 
@@ -185,9 +185,9 @@ function eachOf(values: Value[], calculation: (cells: Cell[]) => Cell): Value {
  * Returns the numbers among a function's arguments. Text in a cell is ignored, but text in the formula must be a
  * number.
  */
-function numbers(values: Value[], given?: (Formula | null)[]): number[] {
+function numbers(values: Value[], args?: (Formula | null)[]): number[] {
   return values.flatMap((value, i) => {
-    if (Array.isArray(value) || given?.[i]?.kind === 'cell')
+    if (Array.isArray(value) || args?.[i]?.kind === 'cell')
       return flat(value).filter((cell) => typeof cell === 'number');
     return value === null ? [] : [numberOf(value)];
   });
@@ -245,16 +245,16 @@ const two = (sign: string) => (values: Value[]) => {
   return calculate(sign, cellOf(values[0]!), cellOf(values[1]!));
 };
 
-const functions: Record<string, (values: Value[], given: (Formula | null)[]) => Value> = {
-  SUM: (values, given) => sum(numbers(values, given)),
-  AVERAGE: (values, given) => average(numbers(values, given)),
-  MEDIAN: (values, given) => median(numbers(values, given)),
-  MAX: (values, given) => Math.max(...some(numbers(values, given))),
-  MIN: (values, given) => Math.min(...some(numbers(values, given))),
-  COUNT: (values, given) => numbers(values, given).length,
+const functions: Record<string, (values: Value[], args: (Formula | null)[]) => Value> = {
+  SUM: (values, args) => sum(numbers(values, args)),
+  AVERAGE: (values, args) => average(numbers(values, args)),
+  MEDIAN: (values, args) => median(numbers(values, args)),
+  MAX: (values, args) => Math.max(...some(numbers(values, args))),
+  MIN: (values, args) => Math.min(...some(numbers(values, args))),
+  COUNT: (values, args) => numbers(values, args).length,
   COUNTA: (values) => values.flatMap(flat).filter((cell) => cell !== null && cell !== '').length,
   COUNTBLANK: (values) => values.flatMap(flat).filter((cell) => cell === null || cell === '').length,
-  PRODUCT: (values, given) => numbers(values, given).reduce((product, one) => product * one, 1),
+  PRODUCT: (values, args) => numbers(values, args).reduce((product, one) => product * one, 1),
   LARGE: (values) => nth(values, (a, b) => b - a),
   SMALL: (values) => nth(values, (a, b) => a - b),
   ABS: (values) => Math.abs(numberOf(cellOf(values[0]!))),

@@ -148,12 +148,12 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
     const line = sentence.split(/(?<=[.?!]) /u).find((one) => /_{4,}/u.test(one));
     if (line === undefined) continue;
     const [before, after] = line.split(/_{4,}/u).map(bareSigns) as [string, string];
-    const given = bareSigns(text);
-    if (given.length <= before.length + after.length) continue;
+    const written = bareSigns(text);
+    if (written.length <= before.length + after.length) continue;
     // A line without "=", such as "15, 24, 33, 42", must have numbers on both sides of its gap.
     if (!line.includes('=') && (!/\d/u.test(before) || !/\d/u.test(after))) continue;
-    if (given.startsWith(before) && given.endsWith(after))
-      return given.slice(before.length, given.length - after.length);
+    if (written.startsWith(before) && written.endsWith(after))
+      return written.slice(before.length, written.length - after.length);
   }
   return null;
 }
