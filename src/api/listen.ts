@@ -9,7 +9,7 @@ import {
   type FollowedEvent,
   createEventPoller,
   followEvents,
-  isStillTold,
+  isStored,
   newestEvent,
   numberAt,
 } from '../feed/events/follow.ts';
@@ -172,7 +172,7 @@ async function bodyFor(
   const groups = eventTable[type as EventType].groups.flatMap((field) => event[field]!);
   if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
   // The result may have been withdrawn since the event was read, because a client can read slowly or reconnect later.
-  if (!(await isStillTold(app.db, organisationId, event_id))) return null;
+  if (!(await isStored(app.db, organisationId, event_id))) return null;
   if (keyScope === null) return payload;
   // The result must be inside the key's scope now, even if it was inside when the event occurred.
   if ((await findLiveInScope(app.db, organisationId, event.data!.assessment_id, keyScope)) === undefined) return null;

@@ -24,7 +24,7 @@ function moreWords({ extent, scanned }: LearnerPage, next: string | null): strin
     extent === 'some'
       ? `\nMore than ${maxScanned} are called like that, and these are some of them: give more of the name.`
       : '';
-  const far = extent === 'looked' ? `; ${scanned} learners were looked through for this page` : '';
+  const far = extent === 'scanned' ? `; ${scanned} learners were looked through for this page` : '';
   return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
 }
 

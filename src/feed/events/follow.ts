@@ -19,22 +19,22 @@ const numberOf = statement('event.number_of')`
     (select number from event where organisation_id = $1 and event_id = $2),
     (select number - 1 from event where organisation_id = $1 and occurred_at >= $3 order by occurred_at, number limit 1),
     (select number from event where organisation_id = $1 order by number desc limit 1), 0) as number`;
-const notEmptied = statement('event.still_told')`
+const stored = statement('event.is_stored')`
   select from event where organisation_id = $1 and event_id = $2 and emptied is null`;
 const later = statement('event.later')`
   select number, event_id, type, occurred_at, payload from event
    where organisation_id = $1 and number > $2 and emptied is null and event_id <> all($3::uuid[]) order by number limit 100`;
-const known = statement('event.known')`
+const recent = statement('event.recent')`
   select number, event_id from event where organisation_id = $1 and number <= $2 order by number desc limit ${maxKnown}`;
 const stillThere = statement('event.still_there')`
   select event_id from event where organisation_id = $1 and number = $2`;
 
 const pollMs = 250;
 
-type EventPlace = Pick<FollowedEvent, 'number' | 'event_id' | 'occurred_at'>;
+type EventPosition = Pick<FollowedEvent, 'number' | 'event_id' | 'occurred_at'>;
 
-export async function newestEvent(tx: Tx, organisationId: number): Promise<EventPlace | null> {
-  return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
+export async function newestEvent(tx: Tx, organisationId: number): Promise<EventPosition | null> {
+  return (await tx.query<EventPosition>(newest, [organisationId]))[0] ?? null;
 }
 
 /**
@@ -49,37 +49,39 @@ export async function numberAt(
   return (await tx.query<{ number: number }>(numberOf, [organisationId, eventId, new Date(atMs)]))[0]!.number;
 }
 
-export async function isStillTold(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
-  return (await tx.query(notEmptied, [organisationId, eventId])).length > 0;
+/** Whether the event still has its payload. */
+export async function isStored(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
+  return (await tx.query(stored, [organisationId, eventId])).length > 0;
 }
 
-/** Waits until the number of the organisation's last event differs from `known`, or until the signal aborts. */
-type EventPoller = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
+/** Waits until the number of the organisation's last event differs from `lastNumber`, or until the signal aborts. */
+type EventPoller = (organisationId: number, lastNumber: number, signal: AbortSignal) => Promise<void>;
 
-const alone: EventPoller = async (_organisation, _known, signal) => {
+const alone: EventPoller = async (_organisation, _lastNumber, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
 /** Polls for all followers of a process with one statement. */
 export function createEventPoller(tx: Tx): EventPoller {
-  const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
+  const waiting = new Set<{ organisationId: number; lastNumber: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
   const poll = async () => {
     const ids = [...new Set([...waiting].map((one) => one.organisationId))];
     const rows = await tx.query<{ organisation_id: number; number: number }>(newestOfEach, [ids]).catch(() => []);
     const numbers = new Map(rows.map((row) => [row.organisation_id, row.number]));
-    for (const one of [...waiting]) if ((numbers.get(one.organisationId) ?? one.known) !== one.known) one.go();
+    for (const one of [...waiting])
+      if ((numbers.get(one.organisationId) ?? one.lastNumber) !== one.lastNumber) one.go();
     timer = null;
     pollSoon();
   };
   const pollSoon = () => {
     if (timer === null && waiting.size > 0) timer = setTimeout(() => void poll(), pollMs);
   };
-  return (organisationId, known, signal) =>
+  return (organisationId, lastNumber, signal) =>
     new Promise((resolve) => {
       const one = {
         organisationId,
-        known,
+        lastNumber,
         go() {
           waiting.delete(one);
           signal.removeEventListener('abort', one.go);
@@ -110,7 +112,7 @@ export async function* followEvents(
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];
     try {
-      knownIds ??= await knownUntil(tx, organisationId, after);
+      knownIds ??= await recentUntil(tx, organisationId, after);
       const last = [...knownIds.keys()].at(-1) ?? after;
       const [there] =
         knownIds.size === 0 ? [] : await tx.query<{ event_id: string }>(stillThere, [organisationId, last]);
@@ -131,7 +133,7 @@ export async function* followEvents(
   }
 }
 
-async function knownUntil(tx: Tx, organisationId: number, number: number): Promise<Map<number, string>> {
-  const rows = await tx.query<{ number: number; event_id: string }>(known, [organisationId, number]);
+async function recentUntil(tx: Tx, organisationId: number, number: number): Promise<Map<number, string>> {
+  const rows = await tx.query<{ number: number; event_id: string }>(recent, [organisationId, number]);
   return new Map(rows.reverse().map((row) => [row.number, row.event_id]));
 }

@@ -55,7 +55,7 @@ export type LearnerPage = {
    * `whole`: the page is complete. `looked`: the scan ended at its maximum, and more learners may match. `some`: the
    * search text matches too many learners, so the pages show only a part of these learners.
    */
-  extent: 'whole' | 'looked' | 'some';
+  extent: 'whole' | 'scanned' | 'some';
   /** How many learners were scanned for this page, if more learners may match. */
   scanned: number;
 };
@@ -409,7 +409,7 @@ export async function browseLearners(
     learners: await tx.query<LearnerListed>(listed, [organisationId, shown, now]),
     previous: before(isBackwards ? last : first),
     next: after(isBackwards ? (shown.at(-1) ?? anchor.learner_id) : last),
-    extent: candidates.isPartial ? 'some' : end === undefined ? 'whole' : 'looked',
+    extent: candidates.isPartial ? 'some' : end === undefined ? 'whole' : 'scanned',
     scanned,
   };
 }

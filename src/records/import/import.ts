@@ -61,11 +61,11 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
   const knowing = locking.then((feed) =>
     findExistingLearners(work, organisationId, input, memory?.at === feed.found ? memory.byRef : undefined),
   );
-  const [feed, known, found] = await Promise.all([locking, knowing, finding]);
-  const { records, stored } = await underTheirIds(work, organisationId, input, known, found);
+  const [feed, cached, found] = await Promise.all([locking, knowing, finding]);
+  const { records, stored } = await underTheirIds(work, organisationId, input, cached, found);
   const isDistinct = new Set(records.map((record) => record.assessmentId)).size === records.length;
-  if (memory !== undefined) updateLearnerCache(work, feed, memory, isDistinct ? known : null);
-  if (isDistinct) return importDistinct(work, feed, records, { known, stored }, options);
+  if (memory !== undefined) updateLearnerCache(work, feed, memory, isDistinct ? cached : null);
+  if (isDistinct) return importDistinct(work, feed, records, { cached, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = [...records.entries()];
   // If several records have the same ID, each round imports the first of them that is left.
@@ -76,7 +76,7 @@ export async function importRecords(work: UnitOfWork, organisationId: number, in
     waiting = waiting.filter((entry) => !isNow(entry));
     const together = entries.map(([, record]) => record);
     const state = {
-      known: await findExistingLearners(work, organisationId, together),
+      cached: await findExistingLearners(work, organisationId, together),
       stored: await findStoredById(work, organisationId, together),
     };
     const done = await importDistinct(work, feed, together, state, { ...options, events: options.events && 'groups' });
@@ -113,15 +113,15 @@ async function importDistinct(
   work: UnitOfWork,
   feed: Feed,
   records: ReadyRecord[],
-  { known, stored }: { known: CachedLearners; stored: StoredById },
+  { cached, stored }: { cached: CachedLearners; stored: StoredById },
   { events, actor }: { events: boolean | 'groups'; actor: string },
 ): Promise<ImportOutcome[]> {
-  const outcomes = refuse(records, stored, known);
+  const outcomes = refuse(records, stored, cached);
   const { amended, confirmed } = await compare(work, feed.organisationId, records, stored, outcomes);
   await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const indexes = [...records.keys()].filter((i) => outcomes[i] === null);
   const open = indexes.map((i) => records[i]!);
-  const learners = await importLearners(work, feed, open, known);
+  const learners = await importLearners(work, feed, open, cached);
   const hasGroups = open.some((record) => record.groups.length > 0);
   const grouping = { actor, events: events !== false };
   const moved = hasGroups ? await importGroups(work, feed, open, learners, stored, grouping) : [];
@@ -175,10 +175,10 @@ const newAssessment = (record: ReadyRecord, id: string, learnerId: string, json:
 });
 
 /** Checks records against stored results and learners. The outcome of an acceptable record is null. */
-function refuse(records: ReadyRecord[], stored: StoredById, known: CachedLearners): (ImportOutcome | null)[] {
+function refuse(records: ReadyRecord[], stored: StoredById, cached: CachedLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
-    const learner = learnerOf(known, record);
+    const learner = learnerOf(cached, record);
     if (learner !== undefined && wouldBeReference(learner, record.fullName))
       return { outcome: 'rejected', faults: [nameIsReference] };
     if (row === undefined) return null;
@@ -201,11 +201,11 @@ async function underTheirIds(
   work: UnitOfWork,
   organisationId: number,
   input: ReadyRecord[],
-  known: CachedLearners,
+  cached: CachedLearners,
   stored: Map<string, Stored>,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
   const entries = input.map((record) => {
-    const learner = record.learnerRef === null || record.idUnder === null ? undefined : learnerOf(known, record);
+    const learner = record.learnerRef === null || record.idUnder === null ? undefined : learnerOf(cached, record);
     return { record, learner, others: learner === undefined ? [] : idsUnderOthers(record, learner) };
   });
   const others = entries.flatMap((entry) => entry.others.map((assessmentId) => ({ assessmentId })));
@@ -238,25 +238,25 @@ function idsUnderOthers({ learnerRef, idUnder }: ReadyRecord, learner: CachedLea
  * @returns `ids`, `refs` and `json`: the ID, current reference and payload of each record's learner; `made` and
  *   `renamed`: IDs of learners
  */
-async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord[], known: CachedLearners) {
+async function importLearners(work: UnitOfWork, feed: Feed, records: ReadyRecord[], cached: CachedLearners) {
   const { organisationId } = feed;
   const made = new Map<string, CachedLearner>();
   const formerNames = new Map<CachedLearner, string>();
   const others = new Set<string>();
   for (const record of records) {
-    const learner = learnerOf(known, record);
+    const learner = learnerOf(cached, record);
     if (learner !== undefined && learner.full_name !== record.fullName) others.add(learner.learner_id);
   }
   const asOf = await nameInstants(work.tx, organisationId, [...others]);
   const holders = records.map((record) => {
     const { learnerRef: ref, fullName, assessmentId, assessedAtUs } = record;
-    let learner = learnerOf(known, record);
+    let learner = learnerOf(cached, record);
     if (learner === undefined) {
       const id = ref === null ? ownLearnerId(organisationId, assessmentId) : work.uuid();
       learner = { learner_id: id, ref, full_name: fullName, former: [], isSurvivor: false };
       made.set(id, learner);
-      if (ref === null) known.byResult.set(assessmentId, learner);
-      else known.byRef.set(ref, learner);
+      if (ref === null) cached.byResult.set(assessmentId, learner);
+      else cached.byRef.set(ref, learner);
     }
     // An older record does not restore an older name. If records are equally old, the last line decides.
     if (assessedAtUs < (asOf.get(learner.learner_id) ?? 0)) return learner;

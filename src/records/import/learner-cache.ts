@@ -20,9 +20,10 @@ export type CachedLearner = LearnerName & {
 export type CachedLearners = { byRef: Map<string, CachedLearner>; byResult: Map<string, CachedLearner> };
 
 export const learnerOf = (
-  known: CachedLearners,
+  cached: CachedLearners,
   { learnerRef, assessmentId }: ReadyRecord,
-): CachedLearner | undefined => (learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef));
+): CachedLearner | undefined =>
+  learnerRef === null ? cached.byResult.get(assessmentId) : cached.byRef.get(learnerRef);
 
 /**
  * The ID of a learner without a reference. Each result without a reference has a separate learner, and its ID depends
@@ -40,11 +41,11 @@ export type LearnerCache = { at: number | null; byRef: Map<string, CachedLearner
 
 export const emptyLearnerCache = (): LearnerCache => ({ at: null, byRef: new Map() });
 
-/** Caches the learners of a batch after the commit. If `known` is null, the cache is cleared. */
-export function updateLearnerCache(work: UnitOfWork, feed: Feed, memory: LearnerCache, known: CachedLearners | null) {
+/** Caches the learners of a batch after the commit. If `cached` is null, the cache is cleared. */
+export function updateLearnerCache(work: UnitOfWork, feed: Feed, memory: LearnerCache, cached: CachedLearners | null) {
   work.afterCommit(async () => {
-    const more = known?.byRef ?? new Map<string, CachedLearner>();
-    if (memory.at !== feed.found || known === null || memory.byRef.size + more.size > limits.importRemembered)
+    const more = cached?.byRef ?? new Map<string, CachedLearner>();
+    if (memory.at !== feed.found || cached === null || memory.byRef.size + more.size > limits.importRemembered)
       memory.byRef.clear();
     for (const [ref, learner] of more) memory.byRef.set(ref, learner);
     memory.at = feed.last();
@@ -67,12 +68,12 @@ export async function findExistingLearners(
     if (copy === undefined) copies.set(learner.learner_id, (copy = { ...learner }));
     return copy;
   };
-  const known: CachedLearners = { byRef: new Map(), byResult: new Map() };
+  const cached: CachedLearners = { byRef: new Map(), byResult: new Map() };
   const refs = new Set<string>();
   const own = new Map<string, string>();
   for (const { learnerRef, assessmentId } of records) {
     const learner = learnerRef === null ? undefined : remembered.get(learnerRef);
-    if (learner !== undefined) known.byRef.set(learnerRef!, copyOf(learner));
+    if (learner !== undefined) cached.byRef.set(learnerRef!, copyOf(learner));
     else if (learnerRef === null) own.set(ownLearnerId(organisationId, assessmentId), assessmentId);
     else refs.add(learnerRef);
   }
@@ -94,7 +95,7 @@ export async function findExistingLearners(
     former: formerOf.get(learner_id)?.map((alias) => alias.ref) ?? [],
     isSurvivor: isSurvivor.has(learner_id),
   });
-  for (const row of byRefs) known.byRef.set(row.asked, copyOf(whole(row)));
-  for (const row of byIds) known.byResult.set(own.get(row.asked)!, copyOf(whole(row)));
-  return known;
+  for (const row of byRefs) cached.byRef.set(row.asked, copyOf(whole(row)));
+  for (const row of byIds) cached.byResult.set(own.get(row.asked)!, copyOf(whole(row)));
+  return cached;
 }

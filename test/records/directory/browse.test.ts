@@ -374,7 +374,7 @@ suite('more learners than two looks pass', async () => {
     const page = (place: LearnerPageStart) =>
       browseLearners(app.db, id, null, filter, { by: 'name', descending: false }, place, { limit: 60, now: now() });
     const empty = await page(null);
-    assert.deepEqual([empty.learners.length, empty.extent, empty.scanned], [0, 'looked', 2 * maxScanned]);
+    assert.deepEqual([empty.learners.length, empty.extent, empty.scanned], [0, 'scanned', 2 * maxScanned]);
     const next = await page(empty.next);
     assert.deepEqual([next.learners.length, next.learners[0]!.full_name], [60, 'Learner Number 04600']);
     assert.equal((await walk(id, filter, { limit: 60 })).length, 100);

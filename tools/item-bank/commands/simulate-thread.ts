@@ -9,44 +9,49 @@ import type { ConditionResult, Simulation } from '../simulation/simulate.ts';
 import { preparePool } from '../../../src/sittings/selection/pool.ts';
 import { deliver, deliverAtRandom } from '../simulation/delivery.ts';
 
-/** One condition of one subject's simulation: what a thread is asked for. */
+/** One condition of one subject's simulation, which a thread runs. */
 export type Task = { subject: Subject; condition: string };
-/** What it tells: that so many sittings are over, and at last what became of them. */
-export type Told = { sittings: number; result?: ConditionResult };
-export type Asked = { learners: number; seed: string };
+/** How many sittings have ended since the last message, and with the last message the result. */
+export type TaskProgress = { sittings: number; result?: ConditionResult };
+export type SimulationOptions = { learners: number; seed: string };
 
-export function simulationOf(bank: Bank, subject: Subject, asked: Asked, progress?: () => void): Simulation {
+export function simulationOf(
+  bank: Bank,
+  subject: Subject,
+  options: SimulationOptions,
+  progress?: () => void,
+): Simulation {
   const { version } = bank.subjects[subject];
   const pool = preparePool(version);
   return prepareSimulation({
     bank: version,
-    learners: asked.learners,
+    learners: options.learners,
     minPerDomain: pool.settings.minPerDomain,
     adaptive: (answers, random, seen) => deliver(pool, answers, random, seen),
     random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
-    seed: (name) => seededRandom(`${asked.seed}:${name}`),
+    seed: (name) => seededRandom(`${options.seed}:${name}`),
     ...(progress === undefined ? {} : { progress }),
   });
 }
 
-const toldEvery = 20;
+const reportEvery = 20;
 
 function serve(port: MessagePort): void {
   const bank = loadBank();
   const simulations = new Map<Subject, Simulation>();
   let sittings = 0;
-  const tell = (result?: ConditionResult) => {
-    port.postMessage({ sittings, ...(result === undefined ? {} : { result }) } satisfies Told);
+  const report = (result?: ConditionResult) => {
+    port.postMessage({ sittings, ...(result === undefined ? {} : { result }) } satisfies TaskProgress);
     sittings = 0;
   };
   const progress = () => {
-    if (++sittings >= toldEvery) tell();
+    if (++sittings >= reportEvery) report();
   };
   port.on('message', ({ subject, condition }: Task) => {
     let simulation = simulations.get(subject);
     if (simulation === undefined)
-      simulations.set(subject, (simulation = simulationOf(bank, subject, workerData as Asked, progress)));
-    tell(runCondition(simulation, condition));
+      simulations.set(subject, (simulation = simulationOf(bank, subject, workerData as SimulationOptions, progress)));
+    report(runCondition(simulation, condition));
   });
 }
 

@@ -13,7 +13,7 @@ import { judgeGoals } from '../simulation/goals.ts';
 import { reportOf, sittingsOf } from '../simulation/simulate.ts';
 import type { ConditionResult } from '../simulation/simulate.ts';
 import { simulationOf } from './simulate-thread.ts';
-import type { Asked, Task, Told } from './simulate-thread.ts';
+import type { SimulationOptions, Task, TaskProgress } from './simulate-thread.ts';
 import type { Call } from '../../../cli/kit/command.ts';
 import { command, Failure, Misuse } from '../../../cli/kit/command.ts';
 import { count, or, text, word } from '../../../cli/kit/options.ts';
@@ -42,14 +42,14 @@ const counted = (n: number): string => n.toLocaleString('en-GB');
 
 function runOn(thread: Worker, task: Task, progress: (sittings: number) => void): Promise<ConditionResult> {
   return new Promise((resolve, reject) => {
-    const hear = ({ sittings, result }: Told) => {
+    const receive = ({ sittings, result }: TaskProgress) => {
       progress(sittings);
       if (result === undefined) return;
-      thread.off('message', hear);
+      thread.off('message', receive);
       thread.off('error', reject);
       resolve(result);
     };
-    thread.on('message', hear);
+    thread.on('message', receive);
     thread.on('error', reject);
     thread.postMessage(task);
   });
@@ -58,7 +58,7 @@ function runOn(thread: Worker, task: Task, progress: (sittings: number) => void)
 /** Runs conditions on as many threads as there are cores. A signal ends them where they are. */
 async function runTasks(
   tasks: readonly Task[],
-  asked: Asked,
+  input: SimulationOptions,
   call: Call<unknown>,
   progress: (sittings: number) => void,
 ) {
@@ -66,7 +66,7 @@ async function runTasks(
   const waiting = [...tasks];
   const cores = Math.min(availableParallelism(), tasks.length);
   const script = new URL('simulate-thread.ts', import.meta.url);
-  const threads = Array.from({ length: cores }, () => new Worker(script, { workerData: asked }));
+  const threads = Array.from({ length: cores }, () => new Worker(script, { workerData: input }));
   const work = async (thread: Worker) => {
     for (let task = waiting.shift(); task !== undefined; task = waiting.shift())
       results.set(task, await runOn(thread, task, progress));
@@ -83,10 +83,10 @@ async function runTasks(
 async function simulateSubjects(
   bank: Bank,
   chosen: readonly Subject[],
-  asked: Asked,
+  input: SimulationOptions,
   call: Call<unknown>,
 ): Promise<SubjectSimulation[]> {
-  const simulations = chosen.map((subject) => ({ subject, simulation: simulationOf(bank, subject, asked) }));
+  const simulations = chosen.map((subject) => ({ subject, simulation: simulationOf(bank, subject, input) }));
   const planned = simulations.flatMap(({ subject, simulation }) =>
     [...simulation.conditions.values()].map((condition) => ({
       task: { subject, condition: condition.name },
@@ -98,7 +98,7 @@ async function simulateSubjects(
   const total = planned.reduce((sum, { sittings }) => sum + sittings, 0);
   call.step(`Simulating ${counted(total)} sittings.`);
   const tasks = planned.map(({ task }) => task);
-  const results = await runTasks(tasks, asked, call, progressOf(call, total));
+  const results = await runTasks(tasks, input, call, progressOf(call, total));
   return simulations.map(({ subject, simulation }) => {
     const own = tasks.filter((task) => task.subject === subject);
     const report = reportOf(simulation, new Map(own.map((task) => [task.condition, results.get(task)!])));

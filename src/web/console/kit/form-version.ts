@@ -13,10 +13,10 @@ export const versionOf = (stored: unknown): string => hash('sha256', JSON.string
 /** `overtaken`: a note that another person saved the record first. */
 export type FormVersion = { version: string; faults?: Faults; overtaken?: Markup };
 
-export const versionField = (version: string): Markup => hiddenField('seen', version);
+export const versionField = (version: string): Markup => hiddenField('version', version);
 
 /** The version that the page showed to the sender of the form. */
-export const sentVersion = ({ form: sent }: Visit): string => sent.raw('seen');
+export const sentVersion = ({ form: sent }: Visit): string => sent.raw('version');
 
 /**
  * Saves a form if the record is still the version that the sender saw.

@@ -39,7 +39,12 @@ function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: bo
     reason: (reason === '' ? needsReason : !isStorableText(reason, limits.reasonChars)) && reasonFault,
     answer: isRequested && !isStorableLines(answer, limits.reviewTextChars) && answerFault,
   });
-  const decision = { actor, reason: reason || null, answer: isRequested ? answer : null, version: sent.text('seen') };
+  const decision = {
+    actor,
+    reason: reason || null,
+    answer: isRequested ? answer : null,
+    version: sent.text('version'),
+  };
   return { faults, decision };
 }
 
@@ -190,7 +195,7 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const numbers = await consequencesOf(visit, result);
   const back = backTo(visit, result);
   const { content } = result;
-  const isSent = sent.text('seen') !== '';
+  const isSent = sent.text('version') !== '';
   const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
   return formPage(visit, {
     title: 'Amend result?',

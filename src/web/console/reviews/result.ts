@@ -65,7 +65,7 @@ export const decisionFields = (
   label: string,
   hint = 'The history and the evidence pack show it. No names.',
 ): Content => [
-  hiddenField('seen', versionOf(row, reviews)),
+  hiddenField('version', versionOf(row, reviews)),
   f.text('reason', label, { hint }),
   waiting?.requested_at != null &&
     f.lines('answer', 'Answer to the learner', {

@@ -34,10 +34,10 @@ suite('the queue of reviews', async () => {
     );
     return { learner, id };
   }
-  const seenOn = (text: string) => /name="seen" value="([^"]+)"/.exec(text)![1]!;
+  const versionOn = (text: string) => /name="version" value="([^"]+)"/.exec(text)![1]!;
   const decides = async (person: Person, id: string, what: string, fields: Record<string, string>) => {
     const page = await person.get(`${base}/review/${id}${what === 'confirm' ? '' : `/${what}`}`);
-    return person.post(`${base}/review/${id}/${what}`, { seen: seenOn(page.text), ...fields });
+    return person.post(`${base}/review/${id}/${what}`, { version: versionOn(page.text), ...fields });
   };
   const inputOf = async (id: string) => {
     await org.get(`/assessments/${id}/report.pdf`);
@@ -68,7 +68,7 @@ suite('the queue of reviews', async () => {
   test('confirmed: feed, history and evidence say when and why; of two reviewers one decides, the other is told', async () => {
     const { id } = await sits('Ben Okoro', 'B-1');
     const before = (await org.get(`/assessments/${id}`)).body.data;
-    const seen = seenOn((await admin.get(`${base}/review/${id}`)).text);
+    const seen = versionOn((await admin.get(`${base}/review/${id}`)).text);
     const first = await decides(owner, id, 'confirm', { reason: 'Talked it through' });
     assert.equal(first.headers.location, `${base}/review/${id}?did=confirmed`);
     const second = await admin.post(`${base}/review/${id}/confirm`, { seen });
@@ -133,7 +133,7 @@ suite('the queue of reviews', async () => {
     );
     assert.equal(events.length, 1);
     // A second person had the page of the old one open.
-    assert.equal((await admin.post(`${base}/review/${id}/confirm`, { seen: 'x' })).status, 404);
+    assert.equal((await admin.post(`${base}/review/${id}/confirm`, { version: 'x' })).status, 404);
     // Amended afterwards, it still says whose place it took.
     const amended = await decides(owner, to, 'amend', {
       framework: 'Another framework',
@@ -178,7 +178,10 @@ suite('the queue of reviews', async () => {
     for (const path of ['', '/place', '/amend', '/withdraw', '/questions/1'])
       assert.equal((await tutor.get(`${base}/review/${other.id}${path}`)).text, missing, path);
     for (const path of ['/confirm', '/place', '/amend', '/withdraw'])
-      assert.equal((await tutor.post(`${base}/review/${other.id}${path}`, { seen: 'x', reason: 'x' })).text, missing);
+      assert.equal(
+        (await tutor.post(`${base}/review/${other.id}${path}`, { version: 'x', reason: 'x' })).text,
+        missing,
+      );
     assert.equal((await decides(tutor, mine.id, 'confirm', {})).status, 303);
     assert.doesNotMatch((await tutor.get(`${base}/review?state=decided`)).text, /Ben Okoro/);
     const auditor = await personOf(service, org.id, 'auditor');
