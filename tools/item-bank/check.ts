@@ -28,7 +28,7 @@ export type LevelCount = {
   level: Level;
   items: number;
   domains: Record<string, number>;
-  /** θ at which the mean probability over the level's items is 0.65; null where it can't be solved. */
+  /** The ability θ at which learners get 65 % of the level's items right on average. Null if there is no such θ. */
   cut: number | null;
   meanB: number | null;
   readingGrade: number | null;
@@ -55,7 +55,7 @@ export type CheckReport = {
 const tally = (names: readonly string[]): Record<string, number> =>
   Object.fromEntries([...new Set(names)].sort().map((name) => [name, names.filter((other) => other === name).length]));
 
-/** Any one seed will do to look at a template's text; the proof looks at a thousand. */
+/** The rules about texts read one rendering of a template, so any seed is enough. The proof tries a thousand seeds. */
 const looksSeed = 'check';
 
 function shownItems(files: BankFiles, findings: Finding[]): CheckedBank['shown'] {
@@ -114,8 +114,8 @@ function count(bank: CheckedBank, subject: Subject): SubjectCount {
 }
 
 /**
- * Checks a bank against every rule. `faults` are what reading the files found. `seeds` is the number of seeds for each
- * template; only templates that an item uses are proved, and others are named.
+ * Checks a bank against every rule. `faults`: the faults found while the files were read. `seeds`: the number of seeds
+ * for each template. Templates that no item uses are named, but not proved.
  */
 export function checkBank(
   files: BankFiles,
@@ -162,7 +162,7 @@ export function checkBank(
 const percent = (share: number) => `${Math.round(share * 100)} %`;
 const figure = (value: number | null, places = 2) => (value === null ? '–' : value.toFixed(places));
 
-/** The report for people: counts, then findings. */
+/** The report as text: counts, then findings. */
 export function reportText(report: CheckReport): string {
   const lines = [
     `Item bank ${report.version}: ${report.items} items, ${report.passages} passages, ${report.templates.length} templates`,

@@ -1,6 +1,6 @@
 import type { Level } from '../../src/engine/scoring/levels.ts';
 
-/** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
+/** The target range of b for each level, on the logistic metric (D = 1). Ranges of neighbouring levels overlap. */
 export const targetB: Record<Level, readonly [min: number, max: number]> = {
   entry: [-2.4, -0.6],
   entry1: [-3.0, -1.6],

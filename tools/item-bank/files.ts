@@ -8,7 +8,7 @@ import type { Item, Passage } from '../../src/engine/item-bank/schema.ts';
 import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
 import { itemFaults, passageFaults } from './validate.ts';
 
-/** A fault in the bank's files; the message lists up to ten, one a line. */
+/** The message lists at most ten faults of the bank's files, one in each line. */
 export class BankFileFault extends Error {
   readonly faults: readonly string[];
   constructor(faults: readonly string[]) {
@@ -39,8 +39,9 @@ function arrayIn(directory: URL, path: string): unknown[] {
 export type FileFault = { id: string; fault: string };
 
 /**
- * Reads every file of a bank's directory. Items and passages of a wrong shape, with another's id or in the wrong file
- * are left out and reported. Throws `BankFileFault` where a file is not a JSON array at all.
+ * Reads the files of a bank. Invalid items and passages, repeated IDs, and entries in the wrong file are left out and
+ * reported.
+ * @throws BankFileFault if a file is not a JSON array
  */
 export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFiles; faults: FileFault[] } {
   const faults: FileFault[] = [];
@@ -74,7 +75,10 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
   return { files: { number, items, passages, shares: domainShares }, faults };
 }
 
-/** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
+/**
+ * Reads the files of a bank.
+ * @throws BankFileFault with all faults
+ */
 export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
   const { files, faults } = scanBankFiles(directory);
   if (faults.length > 0) throw new BankFileFault(faults.map(({ id, fault }) => `${id}: ${fault}`));

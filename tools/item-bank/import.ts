@@ -24,14 +24,14 @@ export type ImportOutcome = {
   replaced: string[];
   unchanged: string[];
   rejected: Rejection[];
-  /** The bank's number after the import: one more if anything changed. */
+  /** The number of the bank's version after the import: one more if anything changed. */
   number: number;
 };
 
 const unexplained = 'Not given by the source.';
 const ownId = /^(?:dig|eng|mat)-(?:e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-\d{3}$/u;
 
-/** What another system's item can't say, once its place in the bank is known: an average item of its level. */
+/** Default parameters for items of another system: those of an average item of the level. */
 export function foreignDefaults(place: { subject: Subject; level: Level; domain: Domain }): Record<string, unknown> {
   const [min, max] = targetB[place.level];
   return {
@@ -49,8 +49,8 @@ export function foreignDefaults(place: { subject: Subject; level: Level; domain:
 }
 
 /**
- * An item of another system gets the next free id of its place, the c that the bank's rule fixes, and a word for each
- * wrong option that its source doesn't explain.
+ * Completes an item of another system: the next free ID of its subject, level and domain, the fixed c, and a reason for
+ * each wrong option that has none.
  */
 function adopt(item: Item, taken: ReadonlySet<string>): Item {
   if (typeof item.id === 'string' && ownId.test(item.id)) return item;
@@ -87,7 +87,8 @@ function faultOf(item: Item): string | null {
 type Entry = { id: string };
 
 /**
- * Adds to `list`, in place; an entry of the same id is replaced only if `replace`. `given` is the entry as it was read.
+ * Adds an entry to `list`. An entry with the same ID is replaced only if `replace` is true. `record`: the entry as it
+ * was read.
  */
 function merge<T extends Entry>(
   list: T[],
@@ -122,7 +123,8 @@ function merge<T extends Entry>(
 }
 
 /**
- * Merges what was read into a bank's files; pure. Items of a wrong shape or with a wrong key are rejected one by one.
+ * Merges imported entries into a bank's files, without writing them. Invalid items and items with a wrong key are
+ * rejected one by one.
  */
 export function mergeBank(
   files: BankFiles,
@@ -137,7 +139,8 @@ export function mergeBank(
     merge<Passage>(passages, passage, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
   const passageOf = (item: Item) => passages.find(({ id }) => item.type !== 'template' && id === item.passage) ?? null;
-  // What other systems wrote has no id here, and is known by its place and what it asks. Most imports bring none.
+  // Items of other systems have no ID of the bank, so they are recognised by place and question. The map is made only
+  // if needed.
   const contentOf = (item: Item) => [item.subject, item.level, item.domain, itemHash(item, passageOf(item))].join(' ');
   let known: Map<string, string> | undefined;
   for (const record of read.items) {
@@ -168,7 +171,7 @@ export function mergeBank(
 const holds = (url: URL, value: unknown): boolean =>
   existsSync(url) && isDeepStrictEqual(JSON.parse(readFileSync(url, 'utf8')), value);
 
-/** The order of an item's members in a file, whatever format they came in. */
+/** The order of an item's members in the bank's files, for every import format. */
 const memberOrder = [
   'id',
   'subject',
@@ -209,12 +212,12 @@ function inOrder(item: Item): object {
 }
 
 /**
- * Writes a bank's files; those whose content doesn't change are left as they are. Each is whole at any time, and none
- * is changed where one can't be written; `bank.json` comes last.
+ * Writes the files of a bank that have changed. Each file is replaced atomically. If one file cannot be written, no
+ * file changes. `bank.json` is written last.
  */
 export function writeBankFiles(directory: URL, files: BankFiles): void {
   const byFile = Map.groupBy(files.items, (item) => `${item.subject}/${item.level}.json`);
-  // An item that was replaced may have left its level's file empty.
+  // A replaced item may have been the last item of its level's file.
   for (const path of subjects.flatMap((subject) => levelsOf(subject).map((level) => `${subject}/${level}.json`)))
     if (!byFile.has(path) && existsSync(new URL(path, directory))) byFile.set(path, []);
   const contents: [path: string, value: unknown][] = [...byFile].map(([path, items]) => [path, items.map(inOrder)]);
@@ -238,8 +241,8 @@ export function writeBankFiles(directory: URL, files: BankFiles): void {
 }
 
 /**
- * A bank that the service can run on stays one. A bank that is still being written may lack levels.
- * @throws BankFault with the reason that the service would not start for
+ * Refuses an import that would break a valid bank. An unfinished bank may lack levels.
+ * @throws BankFault with the reason why the service would not start
  */
 export function staysLoadable(before: BankFiles, after: BankFiles): void {
   try {
@@ -252,8 +255,8 @@ export function staysLoadable(before: BankFiles, after: BankFiles): void {
 }
 
 /**
- * Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have
- * faults.
+ * Reads the files of a bank for an import. A directory without files is an empty bank.
+ * @throws if the files have faults
  */
 export function bankToExtend(directory: URL): BankFiles {
   if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [] };

@@ -3,7 +3,7 @@ import { renderItem } from '../../src/engine/item-bank/load.ts';
 import { canonical } from '../../src/engine/item-bank/canonical.ts';
 import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 
-/** What may change without making another question: words for writers and reports, parameters, codes. */
+/** Members that may change while the question stays the same: notes for writers and reports, parameters, codes. */
 function question(item: RenderedItem): object {
   const { rationale, distractor_rationales, ...shown } = item;
   const { id, subject, level, domain, skill, statement, skill_group, state, a, b, c, calibration, enemies, ...rest } =
@@ -11,12 +11,12 @@ function question(item: RenderedItem): object {
   return rest;
 }
 
-/** The seeds whose renderings stand for all that a template makes. */
+/** The hash of a template contains the renderings of these seeds. */
 export const hashedSeeds = ['1', '2', '3', '4'];
 
 /**
- * A hash of what a learner sees, passage included, and of the key: the same in every version of the bank while the
- * question is the same. Readings refer to it, so a changed question has to be read again.
+ * A hash of the question as learners see it, with its passage and key. The hash is the same in all versions of the bank
+ * until the question changes. A changed question needs a new reading.
  */
 export function itemHash(item: Item, passage: Passage | null): string {
   const shown =

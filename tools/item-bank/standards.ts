@@ -6,7 +6,7 @@ import digital from './standards/digital.json' with { type: 'json' };
 import english from './standards/english.json' with { type: 'json' };
 import maths from './standards/maths.json' with { type: 'json' };
 
-/** What a statement would need that questions of text and simple figures don't have. */
+/** The means that a statement needs and that questions of text and simple figures lack. */
 export const needs = {
   speech: 'speaking and listening',
   picture: 'pictures',
@@ -15,9 +15,9 @@ export const needs = {
 } as const;
 
 /**
- * A statement of the Functional Skills subject content (DfE 2018) or of the national standards for essential digital
- * skills (DfE 2019), in our words. `reference` is its number there; `extension` marks the statements above the
- * standards, which are our own.
+ * A statement in our words: of the Functional Skills subject content (DfE 2018), or of the national standards for
+ * essential digital skills (DfE 2019). `reference`: its number there. `extension`: our own statement above the
+ * standards.
  */
 const Statement = Type.Object(
   {
@@ -25,7 +25,7 @@ const Statement = Type.Object(
     level: Type.Unsafe<(typeof levels)[number]>(Type.Enum([...levels])),
     reference: Text,
     text: Text,
-    /** Present where it can't be asked yet. */
+    /** Present if the statement cannot be tested yet. */
     needs: Type.Optional(Type.Unsafe<keyof typeof needs>(Type.Enum(Object.keys(needs)))),
   },
   { additionalProperties: false },
@@ -40,7 +40,7 @@ function sound(list: readonly unknown[]): Statement[] {
   });
 }
 
-/** Every statement by its id, in the order of the standards. */
+/** All statements by ID, in the order of the standards. */
 export const statements: ReadonlyMap<string, Statement> = new Map(
   [digital, english, maths].flatMap(sound).map((statement) => [statement.id, statement]),
 );

@@ -1,7 +1,7 @@
 import { eap, logLikelihood, map, mle, testInformation, wle } from '../../src/engine/scoring/irt.ts';
 import type { ItemParameters, Prior, Response } from '../../src/engine/scoring/irt.ts';
 
-/** One reference vector: what goes in, and the figures that other software computed. */
+/** A reference vector: the input, and the figures that other software computed from it. */
 export type Vector = {
   id: string;
   prior: Prior;
@@ -12,7 +12,7 @@ export type Vector = {
 
 type Point = { theta: number | null; se: number | null; status: string | null };
 
-/** What a vector expects; a part that the file leaves out or sets to null is not compared. */
+/** The expected figures. Figures that the file leaves out or sets to null are not compared. */
 export type ExpectedFigures = {
   eap: { theta: number; sd: number } | null;
   map: Point | null;
@@ -26,10 +26,10 @@ export type ExpectedFigures = {
 export const estimators = ['eap_theta', 'eap_sd', 'map', 'mle', 'wle', 'info', 'loglik'] as const;
 export type Estimator = (typeof estimators)[number];
 
-/** A vector for which one side has a finite value and the other has none. */
+/** A vector for which only one of the two programs has a finite value. */
 export type Disagreement = { id: string; estimator: Estimator; expected: string; computed: string };
 
-/** Largest absolute differences, with the vector that shows each; null where nothing was compared. */
+/** The largest absolute differences, with their vectors. Null if no vector has the figure. */
 export type Comparison = {
   count: number;
   maxAbs: Record<Estimator, number | null>;
@@ -38,10 +38,13 @@ export type Comparison = {
   disagreements: Disagreement[];
 };
 
-/** The file is not a set of reference vectors; the message says where and what was expected, to follow a colon. */
+/**
+ * The file contains no valid reference vectors. The message names the place and the expected value, and follows a
+ * colon.
+ */
 export class VectorFileError extends Error {}
 
-/** What an ability test can hold; beyond it the searches would have no end, and the figures no meaning. */
+/** Limits of an ability test. Beyond them the search for an estimate would not end. */
 const ranges = {
   a: [0.01, 100],
   b: [-1000, 1000],
@@ -52,7 +55,10 @@ const ranges = {
 
 const defaultGrid = [-3, -2, -1, 0, 1, 2, 3];
 
-/** Reads the parsed JSON of a vector file. Throws `VectorFileError` at the first fault. */
+/**
+ * Reads the parsed JSON of a vector file.
+ * @throws VectorFileError at the first fault
+ */
 export function parseVectors(value: unknown): Vector[] {
   if (!isRecord(value) || !Array.isArray(value.vectors))
     throw new VectorFileError('it must be an object with a list named "vectors".');
@@ -164,7 +170,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Computes every vector with this engine and keeps the largest absolute difference of each estimator. */
+/** Computes every vector and keeps the largest absolute difference of each estimator. */
 export function compareVectors(vectors: readonly Vector[]): Comparison {
   const empty = <T>(value: T) => Object.fromEntries(estimators.map((e) => [e, value])) as Record<Estimator, T>;
   const result: Comparison = {

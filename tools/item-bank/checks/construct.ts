@@ -6,12 +6,14 @@ import { error } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 
-/** Rules about what an item really measures: reading instead of a skill, recognising instead of knowing, or luck. */
+/**
+ * Rules against items that measure something else than their skill, such as reading, recognising the answer, or luck.
+ */
 
 const spoken = (text: string): string => plainText(parseInline(text)).toLowerCase();
 const wordsOf = (text: string): string[] => spoken(text).match(/[\p{L}\p{N}]+(?:[.:][\p{N}]+)*/gu) ?? [];
 
-/** Words that say nothing of what an option is about. */
+/** Words that do not distinguish one option from another. */
 const empty = new Set(
   'a an and are as at be by can do for from has have i if in into is it its me my no not of off on one only or our out so that the their them then they this to up us was we what who will with you your yes'.split(
     ' ',
@@ -20,14 +22,16 @@ const empty = new Set(
 const content = (text: string): string[] => wordsOf(text).filter((word) => !empty.has(word));
 
 const stemOf = (word: string): string => word.slice(0, 5);
-/** A value is told if the stem has so much of its words, and more than of any other value's. */
+/**
+ * A stem tells a value if it has at least this share of the value's words, and more than of any other value's words.
+ */
 const toldShare = 0.5;
-/** So many fields and more make a task in which every value being told would measure reading alone. */
+/** A task with at least this many fields would measure reading alone if its stem told every value. */
 const fieldsThatMatter = 3;
-/** The share of values that the stem may tell word for word. */
+/** The largest share of a task's values that the stem may tell word for word. */
 const dictatedShare = 0.6;
 
-/** The values that a task's stem tells word for word, among those that are chosen from menus and lists. */
+/** The values of menus and lists that a task's stem tells word for word. */
 function dictatedValues(item: Extract<RenderedItem, { type: 'task' }>): { told: number; of: number } {
   const stem = new Set(item.stem.flatMap(content).map(stemOf));
   const share = (text: string): number => {
@@ -45,21 +49,27 @@ function dictatedValues(item: Extract<RenderedItem, { type: 'task' }>): { told: 
   return { told: told.length, of: chosen.length };
 }
 
-/** An all-or-nothing task with more decisions is lost by one slip: it says little of the skill. */
+/**
+ * A learner gets no credit for a task after one slip, so a task with more decisions than this says little about the
+ * skill.
+ */
 const maxDecisions = 5;
 
 function* taskFaults(item: Extract<RenderedItem, { type: 'task' }>, isDigital: boolean): Generator<string> {
   const decisions = Object.keys(item.key).length;
   if (decisions > maxDecisions)
     yield `asks for ${decisions} decisions, all or nothing; at most ${maxDecisions} until parts are scored`;
-  // To fill in a form from a text is a skill of reading and writing, and asked for as such.
+  // Filling in a form from a text is itself a skill of reading and writing.
   if (!isDigital) return;
   const { told, of } = dictatedValues(item);
   if (of >= fieldsThatMatter && told / of >= dictatedShare)
     yield `tells ${told} of ${of} values in its stem word for word: it measures reading`;
 }
 
-/** Whether the stem names the steps of an ordering in their right order. Passages may: reading is the skill there. */
+/**
+ * Whether the stem names the steps of an ordering in the right order. A passage may do so, because reading is the skill
+ * there.
+ */
 function givesOrderAway(item: Extract<RenderedItem, { type: 'ordering' }>): boolean {
   const stem = item.stem.map(spoken).join(' ');
   const options = item.key.map((id) => content(item.options.find((option) => option.id === id)!.text));
@@ -76,7 +86,7 @@ function givesOrderAway(item: Extract<RenderedItem, { type: 'ordering' }>): bool
   return found.length >= 3 && found.every((at, n) => n === 0 || at > found[n - 1]!);
 }
 
-/** Marks of an answer that nobody would give: shouting, baby talk, insults. */
+/** Signs of an option that no learner would choose: shouting, baby talk, insults. */
 const joke = /!!|\blol\b|\bsilly\b|\bxx+\b|\bhaha\b|\bstupid\b|\bhey you\b/iu;
 
 function* optionFaults(item: RenderedItem): Generator<string> {
@@ -98,9 +108,9 @@ function* optionFaults(item: RenderedItem): Generator<string> {
   }
 }
 
-/** Choosing is easier than typing, so a choice item is not harder than one that asks the same and is typed. */
+/** Choosing is easier than typing. A choice item is therefore not harder than a typed item about the same thing. */
 function* twinFaults(item: Item, items: readonly Item[]): Generator<string> {
-  // Reading items of one skill ask for different things of different texts.
+  // Reading items of one skill are about different texts, so their difficulties cannot be compared.
   if (!isChoice(item) || item.domain === 'reading') return;
   const typed = items.filter(
     (other) =>

@@ -5,7 +5,7 @@ import type { Finding } from './finding.ts';
 import { levelsOf, subjects } from '../../../src/engine/scoring/levels.ts';
 import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
-/** The least number of items: of a subject, of its levels, and of each domain at each level. */
+/** The minimum number of items: for a subject, for each of its levels, and for each domain at each level. */
 type Plan = { items: number; level: Partial<Record<Level, number>>; domainAtLevel: (level: Level) => number };
 
 const sixLevels = { entry1: 25, entry2: 20, entry3: 20, level1: 20, level2: 20, level3: 30 };
@@ -28,7 +28,7 @@ export function isChoice(item: Item): boolean {
   return type === 'single_choice' || type === 'multiple_choice';
 }
 
-/** Counts against the plan. */
+/** Compares the numbers of items with the plan. */
 export function coverageFindings(items: readonly Item[]): Finding[] {
   const findings: Finding[] = [];
   const min = (what: string, has: number, wants: number) => {

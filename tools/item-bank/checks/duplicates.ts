@@ -5,11 +5,12 @@ import { isLive } from './statements.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 
 /**
- * Share of three-word runs in common from which two questions are near-duplicates, and from which a person should look.
+ * The share of common three-word runs above which two questions are near-duplicates, and the share above which a person
+ * should compare the questions.
  */
 const nearDuplicate = 0.8;
 const alike = 0.6;
-/** A paragraph that so many items share is an instruction, not content. */
+/** A paragraph that at least this many items share is an instruction, not content. */
 const instructionFrom = 3;
 
 function shingles(texts: readonly string[]): Set<string> {
@@ -24,7 +25,7 @@ function similarity(a: Set<string>, b: Set<string>): number {
   return shared / (a.size + b.size - shared);
 }
 
-/** Equal and nearly equal questions. Items that are enemies may be alike: they never meet. */
+/** Finds equal and nearly equal questions. Enemy items may be alike, because no learner gets both. */
 export function duplicateFindings(bank: CheckedBank): Finding[] {
   const shown = bank.shown.filter(({ item }) => isLive(item));
   const texts = shown.map(({ rendered }) => shownTexts(rendered).map((text) => comparable(text)));

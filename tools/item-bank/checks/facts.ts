@@ -5,14 +5,14 @@ import { shownTexts } from '../../../src/engine/item-bank/reading-load.ts';
 import { isLive } from './statements.ts';
 
 /**
- * Facts that change with the year, in one place. Whoever renews the bank renews this table first: the check then names
- * every item and seed that the new year has made untrue.
+ * Facts that change with the year. Update this table first each year: the check then names every item and seed that is
+ * out of date.
  */
 const factsOf = {
   year: 2026,
   /** The National Living Wage in pence an hour, for adults. */
   livingWage: 1271,
-  /** What a thing may cost, in pence: a range wide enough for any shop, and narrow enough to keep a £40 sofa out. */
+  /** The price range of a thing in pence. The range fits any shop, but excludes errors such as a £40 sofa. */
   prices: {
     stamp: [85, 400],
     sofa: [15_000, 200_000],
@@ -34,7 +34,7 @@ const factsOf = {
     car: [100_000, 6_000_000],
     van: [300_000, 8_000_000],
   } as Record<string, readonly [min: number, max: number]>,
-  /** Things that have gone, or mean something else now. */
+  /** Things that no longer exist or now have another meaning. */
   dated: /\b(?:padlock|floppy disk|fax machine|dial-up|cheque book|phone box|DVD|video recorder)\b/iu,
 };
 
@@ -43,7 +43,7 @@ const pence = (amount: string): number =>
 const amounts = (text: string): number[] =>
   (text.match(/£\d[\d,]*(?:\.\d\d)?|\b\d+p\b/gu) ?? []).map((found) => pence(found.replace(/,$/u, '')));
 
-/** Pay, not the price of parking or of a room. */
+/** Matches pay, but not the price of parking or of a room. */
 const wage = /£(\d+(?:\.\d\d)?) (?:an|per|for (?:each|one)) hour/u;
 const isPay = /\b(?:earns?|pay is|pay of|paid|wages?|works?)\b/iu;
 const isPrice = /\b(?:park|hire|hires|room|court|charge|rent)\b/iu;
@@ -69,7 +69,7 @@ function* factFaults(item: RenderedItem): Generator<string> {
   }
 }
 
-/** What the year, the shop or the road would not bear. A template's `item` is what each of many seeds makes. */
+/** Finds statements that contradict these facts. For a template, `item` is the rendering of each of many seeds. */
 export function factsOfItem(item: RenderedItem): string[] {
   return [...new Set(factFaults(item))];
 }

@@ -8,9 +8,7 @@ function spotCount(item: Extract<RenderedItem, { type: 'hotspot' }>): number {
 
 const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1));
 
-/**
- * The chance that somebody who fills in everything at random is right; text that must be typed counts as never guessed.
- */
+/** The chance that a learner who fills in every field at random is right. Typed text is never right by chance. */
 export function guessChance(item: RenderedItem): number {
   switch (item.type) {
     case 'single_choice':
@@ -37,7 +35,7 @@ export function guessChance(item: RenderedItem): number {
 function fieldChance(field: TaskField): number {
   if (field.control === 'text') return 0;
   if (field.control === 'checkboxes') return 0.5 ** field.options.length;
-  // "Choose", which a menu shows at first, is nobody's guess.
+  // A guesser does not pick "Choose", the first entry of a menu.
   const real = field.options.filter(({ id, text }) => id !== field.initial || !/^Choose\b/u.test(text));
   return 1 / real.length;
 }
@@ -46,15 +44,15 @@ function chooseChance(from: number, choose: number): number {
   return (factorial(choose) * factorial(from - choose)) / factorial(from);
 }
 
-/** Where nothing is chosen from a list of answers, a guess must be rare: at most this often right. */
+/** If the item has no list of answers, a guess may be right with at most this probability. */
 export const guessLimit = 1 / 6;
 
-/** A blind answer that is right less often than this is no reason for a guessing parameter. */
+/** If a random answer is right less often than this, the item gets no guessing parameter. */
 const minC = 0.02;
 
 /**
- * The lower asymptote that the bank's rule fixes until items are calibrated: the chance that a blind answer is right,
- * whatever the format; 4 decimals. So "choose two of five" has 1/10, not 1/5, and two spots of four have 1/6, not 0.
+ * The lower asymptote c until items are calibrated: the chance that a random answer is right, with 4 decimals. "Choose
+ * two of five" has 1/10, and two spots of four have 1/6.
  */
 export function fixedC(item: RenderedItem): number {
   const chance = guessChance(item);

@@ -42,10 +42,10 @@ export function idPrefix(item: Pick<Item, 'subject' | 'level' | 'domain'>): stri
   return `${shortSubject[item.subject]}-${shortLevel[item.level]}-${shortDomain[item.domain]}-`;
 }
 
-/** Where b may lie before somebody should look again: the level's range and a little more. */
+/** The range of b: the level's range and a margin. A person checks items outside this range. */
 const bMargin = 0.3;
 const discriminationRange = [0.9, 1.3] as const;
-/** With random lengths a key among four is the longest option by itself in a quarter of items at most. */
+/** If lengths were random, the key would be the longest of four options in at most a quarter of the items. */
 const longestKeyShare = 0.45;
 
 function headFindings(item: Item, rendered: RenderedItem): Finding[] {
@@ -86,7 +86,7 @@ function* fieldFaults(field: Field): Generator<string> {
   if (field.control === 'text' && !field.input) yield `field ${field.name} has no input`;
 }
 
-/** What a page that delivers the item would trip over. */
+/** Faults that would break the page that shows the item. */
 export function renderingFaults(model: RenderModel): string[] {
   const faults = model.fields.flatMap((field) => [...fieldFaults(field)]);
   const names = model.fields.map((field) => field.name);
@@ -144,7 +144,7 @@ function relationFindings(bank: CheckedBank): Finding[] {
   return findings;
 }
 
-/** Patterns that a guesser could use: the right option always in one place, or always the longest. */
+/** Patterns that help a guesser: the key is always in the same place, or is always the longest option. */
 function patternFindings(bank: CheckedBank): Finding[] {
   const findings: Finding[] = [];
   for (const subject of Object.keys(domainsOf) as Subject[]) {
@@ -180,7 +180,7 @@ function patternFindings(bank: CheckedBank): Finding[] {
   return findings;
 }
 
-/** Rules about single items and about how they point to each other. */
+/** Rules about single items and about references between items. */
 export function itemFindings(bank: CheckedBank): Finding[] {
   const findings: Finding[] = [];
   for (const { item, rendered, passage } of bank.shown) {

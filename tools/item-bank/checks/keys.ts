@@ -23,7 +23,7 @@ function* optionFaults(
   for (const text of repeated(texts)) yield `two ${what} read “${text}”`;
 }
 
-/** Two options that are the same number, however they are written. */
+/** Finds two options with the same number in different spellings. */
 export function equalNumbers(options: readonly { text: string }[]): string | null {
   const read = options.map(({ text }) => readQuantity(text));
   for (const [at, a] of read.entries()) {
@@ -54,7 +54,7 @@ function* choiceFaults(item: Of<'single_choice'> | Of<'multiple_choice'>): Gener
     if (!wrong.includes(id)) yield `there is a distractor rationale for ${id}, which is not a wrong option`;
 }
 
-/** How many decimal places a question asks for; null if it says nothing about rounding. */
+/** The number of decimal places that a question asks for. Null if the question does not mention rounding. */
 function placesAsked(text: string): number | null {
   const plain = text.replace(/[*]/gu, '');
   const told = /\bto (\d) decimal places?\b/u.exec(plain)?.[1];

@@ -4,7 +4,7 @@ import { textsOf } from '../../../src/engine/item-bank/reading-load.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
-/** Names of products and firms that an item has no need of. Whole words, any case. */
+/** Names of products and firms, which items must not mention. They match as full words in any case. */
 const brands = new Set([
   'google',
   'gmail',
@@ -63,14 +63,14 @@ const brands = new Set([
   'airbnb',
 ]);
 
-/** Two letters, six digits, a letter, with or without separators: refused whatever the letters are. */
+/** Matches two letters, six digits and a letter, with or without separators. Any letters are refused. */
 const nationalInsuranceShape = /(?<![a-z0-9])[a-z]{2}[\s.-]?\d{2}[\s.-]?\d{2}[\s.-]?\d{2}[\s.-]?[a-z](?![a-z0-9])/iu;
 const address =
   /\b(?:https?:\/\/|www\.)[^\s`“”"',)]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|co\.uk|org|org\.uk|net|gov\.uk|uk|info|biz|io|ac\.uk)\b/giu;
 const telephone = /(?<![\d£.,])(?:\+44|0)(?: ?\d){9,10}(?! ?\d)(?!\.\d)/gu;
 /**
- * The beginnings of Ofcom's drama ranges; a number with a digit missing, as a form with a mistake shows it, still
- * begins so.
+ * The first digits of telephone numbers that Ofcom reserves for drama. A number with a missing digit, as in a form with
+ * a mistake, has the same first digits.
  */
 const dramaRanges =
   /^(?:\+44|0)(?:1632960|7700900|1134960|1144960|1154960|1164960|1174960|1184960|1214960|1314960|1414960|1514960|1614960|1914980|2079460|2890180|2920180|8081570|9098790|3069990)\d*$/u;
@@ -105,10 +105,10 @@ function* textFaults(text: string): Generator<string> {
     if (!found.startsWith('0')) yield `has a number that could be a card number (${found})`;
 }
 
-/** Spaces in code, sheets and tables may be meant; these members are never read by a learner. */
+/** Learners never read these members, or repeated spaces are intended there, as in code, sheets and tables. */
 const notProse = /(?:^|\.)(?:id|template|key|type|kind|control|block)(?:$|\[|\.)/u;
 
-/** Rules about text, wherever in the value it stands. */
+/** Rules for every text of an item, at any depth. */
 export function languageFindings(id: string, value: unknown): Finding[] {
   return textsOf(value)
     .filter(({ path }) => !notProse.test(path))
@@ -117,7 +117,7 @@ export function languageFindings(id: string, value: unknown): Finding[] {
     );
 }
 
-/** A mark that was opened and not closed, or a spot that could not be read; null if there is none. */
+/** Finds markup that is not closed, or a spot that cannot be read. Null if there is none. */
 export function markupFault(text: string): string | null {
   const rest = parseInline(text)
     .map((part) => (part.kind === 'text' ? part.text : ''))

@@ -6,18 +6,18 @@ import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 
 /**
- * Where keys stand. Whoever always takes the same place, the longest option, or one habitual order of the steps, must
- * gain nothing by it.
+ * Checks the places of keys. A guesser must gain nothing from always choosing the same place, the longest option or one
+ * order of the steps.
  */
 
-/** So much more often than by chance may one place, or the longest option, hold the key. */
+/** The largest allowed excess over chance of keys in one place, or of keys that are the longest option. */
 const aboveChance = 0.15;
 /** The largest share of orderings, or matchings, of one size that may have the same solution. */
 const sameSolutionShare = 0.25;
-/** Of fewer items nothing can be said. */
+/** Fewer items than this give no reliable share. */
 const fewest = 20;
 
-/** What a guesser could go by in an item: the habit, and in what share of such items it may be right. */
+/** A habit of a guesser, and the largest share of items in which this habit may be right. */
 type Habit = { group: string; habit: string; max: number };
 
 function* habitsOf(item: RenderedItem): Generator<Habit> {

@@ -5,7 +5,7 @@ import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 
-/** The highest reading grade that the questions of a level may have on average. */
+/** The highest mean reading grade of a level's questions. */
 export const gradeLimit: Record<Level, number> = {
   entry: 5,
   entry1: 5,
@@ -27,9 +27,7 @@ export const passageGradeLimit: Record<Level, number> = {
   level3: 16,
 };
 
-/**
- * The most words that a question of a level may have, its passage apart: more would measure reading, whatever is asked.
- */
+/** The most words of a question without its passage, by level. A longer question would measure reading. */
 const wordLimit: Record<Level, number> = {
   entry: 95,
   entry1: 45,
@@ -40,11 +38,14 @@ const wordLimit: Record<Level, number> = {
   level3: 165,
 };
 
-/** A single question is short, so its grade is uncertain: this much over the limit is an error, less a warning. */
+/**
+ * The grade of one short question is uncertain. A grade this much over the limit is an error, a smaller excess is a
+ * warning.
+ */
 const margin = 4;
 const shortestMeasured = 12;
 
-/** Syllables of an English word, by counting groups of vowels: right for about nine words in ten. */
+/** Counts the syllables of an English word by its groups of vowels, which is right for about 9 words in 10. */
 export function syllables(word: string): number {
   const letters = word.toLowerCase().replace(/[^a-z]/gu, '');
   if (letters.length <= 3) return 1;
@@ -55,8 +56,8 @@ export function syllables(word: string): number {
 }
 
 /**
- * Flesch–Kincaid grade of some sentences: 0.39 words/sentence + 11.8 syllables/word − 15.59 (Kincaid et al. 1975).
- * Names (capitals inside a sentence) count as one syllable: a long name doesn't make a sentence hard to understand.
+ * Flesch–Kincaid grade: 0.39 words/sentence + 11.8 syllables/word − 15.59 (Kincaid et al. 1975). A name (a capital
+ * inside a sentence) counts as one syllable, because a long name does not make a sentence harder.
  */
 export function readingGrade(text: string): { grade: number; words: number } {
   const sentences = text.split(/(?<![.!?:])[.!?:]+(?:\s|$)|\n/u).filter((sentence) => /[a-z]/iu.test(sentence));
@@ -73,13 +74,16 @@ export function readingGrade(text: string): { grade: number; words: number } {
   };
 }
 
-/** Words that are said, without file names and addresses. */
+/** Words without file names and addresses. */
 const said = (text: string): string =>
   parseInline(text)
     .map((part) => (part.kind === 'text' || part.kind === 'strong' || part.kind === 'spot' ? part.text : ' it '))
     .join('');
 
-/** What has to be read to understand the question: not single words to choose among, which are what is measured. */
+/**
+ * The texts that a learner must read to understand the question. Single words to choose from are left out, because they
+ * are what the item measures.
+ */
 function questionText(rendered: RenderedItem): string {
   const options = 'options' in rendered ? rendered.options.map((option) => option.text) : [];
   const labels = rendered.type === 'task' ? rendered.fields.map((field) => field.label) : [];

@@ -9,25 +9,25 @@ import { error, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 
-/** Whether an item without a reading fails the check. False only while new items wait for their reader. */
+/** Whether an item without a reading fails the check. False only while new items wait for a second reader. */
 const missingReadingFails = true;
 
 /**
- * What a second reader answered, who saw the question and not its key. `answer` is an option's or spot's id, a list of
- * them (in order, for an ordering), what was typed, or an object: left id → right id, or field id → value.
+ * The answer of a second reader, who saw the question without its key. `answer` is the ID of an option or spot, a list
+ * of IDs (in order, for an ordering), the typed text, or an object: left ID → right ID, or field ID → value.
  */
 export type Reading = {
   item: string;
   hash: string;
-  /** Of a template, the seed that was read. */
+  /** For a template: the seed of the rendering that was read. */
   seed?: string;
   answer: string | string[] | Record<string, string | string[]>;
-  /** What the reader remarks on; `clear` if nothing. */
+  /** The reader's remark; `clear` if there is none. */
   note: string;
 };
 
 export type Readings = {
-  /** Hashes of the items that were read closely before readings were kept. */
+  /** Hashes of items that were checked by a person before readings were recorded. */
   first_edition: Record<string, string>;
   readings: Reading[];
 };
@@ -48,7 +48,7 @@ function formAnswer(item: RenderedItem, answer: Reading['answer']): Answer {
 
 type Wanted = { item: Item; passage: Passage | null; hash: string; seed: string | undefined };
 
-/** What should have been read: every live item that is not as it was in the first edition. */
+/** The live items that need a reading: all that have changed since the first edition. */
 function wantedReadings(files: Pick<BankFiles, 'items' | 'passages'>, { first_edition: before }: Readings): Wanted[] {
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
   return files.items.filter(isLive).flatMap((item): Wanted[] => {
@@ -83,7 +83,7 @@ export function readingsFindings(files: Pick<BankFiles, 'items' | 'passages'>, r
   return [...wrong, finding('readings', null, `${named.length} items wait for a second reader: ${named.join(', ')}`)];
 }
 
-/** How the answer to each type of question is written down. */
+/** The form of a recorded answer for each type of question. */
 const answerForms: Record<RenderedItem['type'], string> = {
   single_choice: 'the id of one option',
   multiple_choice: 'a list of option ids',
@@ -95,7 +95,7 @@ const answerForms: Record<RenderedItem['type'], string> = {
   task: 'an object: field id → an option id, a list of ids (check boxes), or what you type',
 };
 
-/** The questions that wait for a reader, as a learner sees them: without key, reasons, level or parameters. */
+/** The questions that wait for a reader, as learners see them: without key, reasons, level and parameters. */
 export function unread(files: Pick<BankFiles, 'items' | 'passages'>, readings: Readings): object[] {
   return wantedReadings(files, readings)
     .filter((one) => !readings.readings.some(isOf(one)))

@@ -7,10 +7,10 @@ import type { Statement } from '../standards.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
-/** Fewer items than this show little of a statement, and are soon used up. */
+/** Fewer items than this cover a statement poorly, and learners soon see them again. */
 export const minPerStatement = 4;
 
-/** A statement with the ids of the items that ask for it. */
+/** A statement with the IDs of its items. */
 export type StatementCount = Statement & { items: string[] };
 
 export const isLive = (item: Item): boolean => item.state !== 'retired';
@@ -23,7 +23,7 @@ export function statementCounts(items: readonly Item[]): StatementCount[] {
   }));
 }
 
-/** Content is cumulative: an item may ask for something of a lower level in a harder setting, never of a higher one. */
+/** An item may test a statement of a lower level in a harder setting, but never a statement of a higher level. */
 const isAbove = (level: Level, other: Level): boolean => levels.indexOf(level) > levels.indexOf(other);
 
 function* codingFaults(item: Item): Generator<string> {
@@ -57,7 +57,7 @@ export function statementFindings(items: readonly Item[]): Finding[] {
   return [...faults, ...short];
 }
 
-/** Statement by statement, a line for each level, and then what can't be asked and why. */
+/** Lists the statements of each level, then the statements that cannot be asked, with reasons. */
 export function statementLines(counts: readonly StatementCount[]): string[] {
   const asked = counts.filter((statement) => statement.needs === undefined);
   const byLevel = Map.groupBy(asked, ({ id }) => id.slice(0, id.indexOf('-', 4)));

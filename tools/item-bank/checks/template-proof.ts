@@ -11,21 +11,21 @@ import { textsOf } from '../../../src/engine/item-bank/reading-load.ts';
 
 /** How many seeds prove a template. */
 export const proofSeeds = 1000;
-/** So large a share of seeds may differ in kind from the rest. */
+/** The largest share of seeds whose renderings may differ in kind from the others. */
 const maxMixed = 0.2;
-/** Fewer different questions than this hardly deserve a template. */
+/** A template must make at least this many different questions. */
 const minVariety = 12;
 
 export type TemplateProof = {
   template: string;
   seeds: number;
-  /** How many different questions came out. */
+  /** The number of different questions. */
   variety: number;
-  /** What is wrong, with the first seed that shows it. */
+  /** The faults, each with the first seed that shows it. */
   faults: { seed: string; fault: string }[];
 };
 
-/** Numbers that a worked solution must not show: binary rounding, or no number at all. */
+/** Numbers that a worked solution must not show: binary rounding errors, and values such as NaN. */
 const unfitNumber = /\d\.\d{7,}|\bNaN\b|\bundefined\b|\bInfinity\b|\bnull\b|\[object/u;
 
 function* seedFaults(item: RenderedItem, c: number): Generator<string> {
@@ -43,8 +43,8 @@ function* seedFaults(item: RenderedItem, c: number): Generator<string> {
 }
 
 /**
- * Proves a template over many seeds: every rendering is well formed, has one right key that is marked right, named
- * errors that are marked wrong, distinct options of distinct value, and the same seed gives the same question.
+ * Proves a template over many seeds. Every rendering is well formed. Its one key is marked right and its named errors
+ * are marked wrong. Its options differ in text and value. The same seed gives the same question.
  */
 export function proveTemplate(template: Template, seeds: number = proofSeeds): TemplateProof {
   const faults = new Map<string, string>();

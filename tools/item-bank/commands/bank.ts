@@ -32,7 +32,7 @@ import type { Level, Subject } from '../../../src/engine/scoring/levels.ts';
 const subjectOption = word(subjects);
 const dir = parsed('DIR', 'a folder', (folder) => pathToFileURL(`${resolve(folder)}/`));
 
-/** File faults are for the person who wrote the file, so they become a sentence rather than a stack trace. */
+/** The author of a file reads these faults, so they are printed as sentences without a stack trace. */
 function reading<T>(read: () => T): T {
   try {
     return read();
@@ -47,7 +47,7 @@ function reading<T>(read: () => T): T {
   }
 }
 
-/** Whether the sandbox's results are those of another bank, or of other engines. */
+/** Whether the sandbox's outcomes were simulated with another bank or with other engines. */
 const outcomesAreStale = (files: BankFiles): boolean =>
   JSON.stringify(outcomeTable().made_from) !== JSON.stringify(outcomeSources(files));
 
@@ -101,7 +101,7 @@ const formats = ['json', 'csv', 'qti'] as const;
 type Format = (typeof formats)[number];
 const format = word(formats);
 
-/** The format that was asked for, or that the file's name says. */
+/** The format of the option, otherwise the format of the file's ending. */
 function formatOf(wanted: Format | undefined, path: string): Format {
   const byEnding: Record<string, Format> = { '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' };
   const found = wanted ?? byEnding[extname(path).toLowerCase()];
@@ -149,7 +149,10 @@ const exportBank = command({
 const level = text('L');
 const domain = text('D');
 
-/** Where items of another system belong; null if nothing was said, which is right for the bank's own exports. */
+/**
+ * The subject, level and domain of items from another system. Null if no option names them: the bank's own exports
+ * contain them.
+ */
 function place(options: Partial<Record<'level' | 'domain', string | undefined>> & { subject: Subject | undefined }) {
   const { subject } = options;
   if (subject === undefined) return null;

@@ -11,14 +11,14 @@ import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { command, Failure } from '../../../cli/kit/command.ts';
 import { terminal } from '../../../cli/kit/terminal.ts';
 
-/** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
+/** One line of input: an answer to an item, or to one field of a task. `seed`: the seed of a template item. */
 type Line = {
   item: string;
   field?: string;
   answer: Typed | Record<string, Typed | Typed[]>;
   seed?: Typed;
 };
-/** A number stands for its digits: files of answers are made by programs, too. */
+/** Accepts numbers as answers, because programs also write these files. */
 type Typed = string | number;
 
 const isTyped = (value: unknown): value is Typed => typeof value === 'string' || typeof value === 'number';
@@ -45,8 +45,8 @@ const typed = (answer: Typed | Typed[]): string | string[] =>
   Array.isArray(answer) ? answer.map(String) : String(answer);
 
 /**
- * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
- * ids.
+ * Accepts the form's field names. For fields of a task, options of an ordering and left sides of a matching, the ID
+ * alone is enough.
  */
 function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
   if (typeof answer !== 'object') return { [fieldNames.answer]: typed(answer) };
@@ -68,7 +68,7 @@ function verdictFor(bank: Bank, line: Line): Verdict {
   return verdict;
 }
 
-/** Lines that can't be marked and are told of, each in a sentence. */
+/** The lines that cannot be marked, each with a sentence. */
 const maxTold = 20;
 
 export const markBank = command({
@@ -99,7 +99,7 @@ export const markBank = command({
           counts[verdict]++;
           terminal().output.write(`${JSON.stringify({ ...line, verdict })}\n`);
         } catch (error) {
-          // One line that can't be marked doesn't keep thousands of others from being marked.
+          // A faulty line is reported, and the other lines are marked.
           if (!(error instanceof Failure)) throw error;
           faults.push(`Line ${number}: ${error.message}`);
         }

@@ -22,7 +22,7 @@ import type { Subject } from '../../../src/engine/scoring/levels.ts';
 
 const toldEveryMs = 30_000;
 
-/** Says how far a run is and how long it will go on: always on a terminal, elsewhere twice a minute. */
+/** Prints the progress and the remaining time: continuously on a terminal, elsewhere twice a minute. */
 function progressOf(call: Call<unknown>, total: number): (sittings: number) => void {
   const beganMs = systemClock.monotonicMs();
   let toldMs = beganMs;
@@ -55,7 +55,7 @@ function runOn(thread: Worker, task: Task, progress: (sittings: number) => void)
   });
 }
 
-/** Runs conditions on as many threads as there are cores. A signal ends them where they are. */
+/** Runs conditions on one thread for each core. A signal stops the threads immediately. */
 async function runTasks(
   tasks: readonly Task[],
   input: SimulationOptions,
@@ -93,7 +93,7 @@ async function simulateSubjects(
       sittings: sittingsOf(condition),
     })),
   );
-  // The longest first, so that no thread is left with one at the end.
+  // The longest tasks start first, so that no thread runs alone at the end.
   planned.sort((x, y) => y.sittings - x.sittings);
   const total = planned.reduce((sum, { sittings }) => sum + sittings, 0);
   call.step(`Simulating ${counted(total)} sittings.`);
@@ -135,7 +135,7 @@ export const simulateBank = command({
   },
   async run(call) {
     const { subject, learners, seed, out } = call.options;
-    // The plots go into a folder of the report's name without its ending.
+    // The plots are in a folder that has the report's name without its ending.
     if (out !== undefined && (extname(out) === '' || statSync(out, { throwIfNoEntry: false })?.isDirectory() === true))
       throw new Misuse('--out is a file with an ending, such as report.md.');
 

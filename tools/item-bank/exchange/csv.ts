@@ -8,9 +8,9 @@ import { ExchangeFault } from './json.ts';
 import type { Exchanged } from './json.ts';
 
 /**
- * One row for each item and passage, for work in a spreadsheet. Lists are lines in a cell: options as `id :: text`,
- * distractors as `response :: reason`, a list of ids as `a; b`. What has no column of its own, or can't be written
- * so that it reads back exactly, stands in `other` as JSON.
+ * One row for each item and passage. A list has one line in its cell for each member: options as `id :: text`,
+ * distractors as `response :: reason`. A list of IDs is `a; b`. The column `other` contains the remaining values as
+ * JSON.
  */
 const columns = [
   'id',
@@ -118,10 +118,7 @@ function rowOf(entry: object, type: string): string[] {
   return columns.map((name) => cells.get(name) ?? '');
 }
 
-/**
- * UTF-8 with a byte order mark, because the commonest spreadsheet reads it as something else without. Lines end in CRLF
- * (RFC 4180).
- */
+/** UTF-8 with a byte order mark, because Excel reads other files in a local encoding. Lines end in CRLF (RFC 4180). */
 export function toCsv(bank: Exchanged): string {
   const rows = [
     [...columns],

@@ -3,35 +3,35 @@ import { parseJson } from '../../../src/platform/formats/json.ts';
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
 import type { Item, Passage } from '../../../src/engine/item-bank/schema.ts';
 
-/** What any exchange format holds. Shapes are validated by the importer, not by the format. */
+/** The content of an exchange file in any format. The importer validates the items. */
 export type Exchanged = {
   items: Item[];
   passages: Passage[];
   rejected?: Rejection[];
-  /** What of a file is no part of its question, and was left out. */
+  /** Parts of the file that were left out, because they are no part of a question. */
   notes?: { file?: string; id: string; note: string }[];
 };
 
-/** Why an entry isn't taken: its id in its file, and the file where there are several. */
+/** The reason why an entry is rejected, with its ID and, for several files, the name of its file. */
 export type Rejection = { file?: string; id: string; reason: string };
 
-/** From which file an entry was read. */
+/** The file that contained the entry. */
 export const fileOf = new WeakMap<object, string>();
 
-/** The file can't be read as the format that it is said to be. */
+/** The file is not in the named format. */
 export class ExchangeFault extends Error {}
 
-/** One item or passage of a file can't be taken; the others can. */
+/** One item or passage cannot be imported. The others can. */
 export class EntryFault extends ExchangeFault {}
 
 const format = 'assessment-item-bank';
 
-/** The bank as one JSON document. */
+/** Writes the bank as one JSON document. */
 export function toJson(files: BankFiles): string {
   return `${JSON.stringify({ format, format_version: 1, bank_number: files.number, items: files.items, passages: files.passages }, null, 1)}\n`;
 }
 
-/** Reads such a document; a bare array of items will do too. */
+/** Reads a JSON document with items and passages, or an array of items. */
 export function fromJson(text: string): Exchanged {
   let value: unknown;
   try {

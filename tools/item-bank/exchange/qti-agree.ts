@@ -10,13 +10,13 @@ import { findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
 
 /**
- * Some of an item stands twice in its file: in QTI's words, and whole in `data-ars`, because QTI's words can't say all
- * of it (figures, screens, templates). Where another tool changed the first, taking the second would drop that change.
- * So what was read is written again, and has to say what the file says.
+ * A QTI file contains parts of an item twice: in QTI elements, and complete in `data-ars`, because QTI cannot express
+ * figures, screens and templates. Another tool may have changed the QTI elements only. The reader therefore writes the
+ * imported item again and compares both documents.
  */
 const words = (node: XmlElement | undefined): string => (node === undefined ? '' : textIn(node).replace(/\s+/gu, ''));
 
-/** What is right, by response, and how near a number has to be. */
+/** The right answers by response, with the tolerance of numbers. */
 function marking(xml: XmlElement): unknown {
   const responses = findAll(xml, 'qti-response-declaration').map((declaration) => [
     declaration.attributes.identifier,
@@ -30,7 +30,7 @@ function marking(xml: XmlElement): unknown {
   return { responses, compared };
 }
 
-/** Attributes that say nothing, or what is so without them. */
+/** Attributes without effect, and attributes that only repeat a default. */
 const silent = /^(?:id|class|data-.*|xmlns.*|xsi:.*|tool-.*|xml:lang|lang)$/u;
 const usual: Record<string, string> = {
   shuffle: 'false',
@@ -53,7 +53,7 @@ function saidBy({ attributes }: XmlElement): string[] {
     .sort();
 }
 
-/** What is inside, without the white space at its ends; text that a comment parts is one. */
+/** The children without white space at the ends. Texts on both sides of a comment count as one text. */
 function inside(node: XmlElement): XmlNode[] {
   const out: XmlNode[] = [];
   for (const child of node.children)
@@ -66,7 +66,7 @@ function inside(node: XmlElement): XmlNode[] {
   });
 }
 
-/** The name of the first element that differs; null where the documents say the same. */
+/** The name of the first element that differs; null if the documents are equal. */
 function difference(one: XmlElement, other: XmlElement): string | null {
   const [a, b] = [inside(one), inside(other)];
   if (localName(one) !== localName(other) || !isDeepStrictEqual(saidBy(one), saidBy(other))) return localName(one);
@@ -80,7 +80,7 @@ function difference(one: XmlElement, other: XmlElement): string | null {
   return null;
 }
 
-/** @throws EntryFault where the file says something else than the item that was read from it */
+/** @throws EntryFault if the file contradicts the item that was read from it */
 export function agree(xml: XmlElement, item: Item, render: (item: Item) => RenderedItem): void {
   const faults = itemFaults(item);
   if (faults.length > 0) throw new EntryFault(faults.join('; '));
@@ -98,8 +98,8 @@ export function agree(xml: XmlElement, item: Item, render: (item: Item) => Rende
 }
 
 /**
- * The passage as the file says it: earlier exports have the paragraphs in `data-ars` as well.
- * @throws EntryFault where it holds what no passage of the bank can
+ * Reads the passage. Earlier exports repeat the paragraphs in `data-ars`.
+ * @throws EntryFault if the passage contains something that a passage of the bank cannot contain
  */
 export function agreedPassage(xml: XmlElement): Passage {
   const [strange] = notReadIn(xml);

@@ -6,9 +6,8 @@ import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from 
 import type { XmlElement } from './xml.ts';
 
 /**
- * Items of other tools. What the bank can hold is listed here; all else is refused by its name, because the rest would
- * be another question. What is no part of the question (feedback after the answer, words for scorers) is left out, and
- * said.
+ * Reads items of other tools. The tables list what the bank can express. Anything else is refused by name, because
+ * without it the item would be another question. Feedback and words for scorers are left out and reported.
  */
 
 const rootElements = [
@@ -21,7 +20,7 @@ const rootElements = [
   'qti-modal-feedback',
 ];
 
-/** Elements that running text may have, and attributes that say nothing of how it reads. */
+/** Allowed elements of running text, with attributes that do not change the text. */
 const textElements = new Set(
   'div section article header footer aside p h1 h2 h3 h4 h5 h6 ul ol li blockquote strong code span br qti-content-body qti-rubric-block qti-prompt'.split(
     ' ',
@@ -29,7 +28,7 @@ const textElements = new Set(
 );
 const plainAttributes = ['id', 'class', 'style', 'label', 'xml:lang', 'lang', 'xml:base'];
 
-/** What an interaction and its parts may say: the values that the bank keeps, or that change nothing. */
+/** Allowed attribute values of interactions and their parts. The bank keeps these values, or they change nothing. */
 type Allowed = Record<string, RegExp>;
 const any = /^/u;
 const shown: Allowed = { identifier: any, fixed: /^(?:true|false)$/u, 'show-hide': /^show$/u };
@@ -50,10 +49,10 @@ const parts: Record<string, Allowed> = {
   'qti-rubric-block': { view: any, use: any },
 };
 
-/** Looks that say something: where only a style sheet knows what a class does, no class may stand in the question. */
+/** A question may not contain a class, because only a style sheet says what the class shows. */
 export const meaningfulClass =
   /hidden|invisible|strike|line-?through|underline|overline|super|subscript|case|capital|writing-mode|rtl|list-style|labels-|italic/iu;
-/** Neither moves, shrinks nor draws the text as other signs. */
+/** Styles that do not move, shrink or replace the text. */
 const harmlessStyle =
   /^(?:text-align\s*:|(?:margin|padding)[a-z-]*\s*:[^-]*$|(?:line-height|(?:max-)?width)\s*:\s*(?:0?\.)?[1-9anf]|font-family\s*:(?!.*(?:symbol|dings)))/iu;
 
@@ -76,7 +75,10 @@ function refuseAttributes(node: XmlElement, allowed: Allowed, isStyled: boolean)
   }
 }
 
-/** Signs of the bank's own markup, which no text of another tool means; a dash or > begins a point or a quotation. */
+/**
+ * Characters that are markup in the bank, but plain text in other tools. A line that begins with a dash or > would
+ * become a list or a quotation.
+ */
 function refuseSigns(body: XmlElement): void {
   const text = textIn(body);
   const sign = /\*\*|`|\[\[|\]\]|\uFFFD/u.exec(text)?.[0];
@@ -88,7 +90,7 @@ function refuseSigns(body: XmlElement): void {
     throw new EntryFault("has “*” inside <strong>, which is a sign of the bank's markup");
   for (const words of findAll(body, 'qti-hottext'))
     if (/^\s*$|\]/u.test(textIn(words))) throw new EntryFault('has “]”, or nothing, inside <qti-hottext>');
-  // What an empty element with a class shows, only a style sheet knows: often it is a gap.
+  // An empty element with a class is often a gap, and only a style sheet shows it.
   if (findAll(body, 'span').some((node) => node.attributes.class !== undefined && node.children.length === 0))
     throw new EntryFault("has an empty <span> with a class, whose look the bank can't take over");
   const hottext = findOne(body, 'qti-hottext-interaction');
@@ -97,14 +99,14 @@ function refuseSigns(body: XmlElement): void {
       throw new EntryFault(`has a text that begins with “${piece.text[0]}”, which is a sign of the bank's markup`);
 }
 
-/** Feedback and words for others than the learner. */
+/** Feedback, and texts for readers other than the learner. */
 function isAside(node: XmlElement): boolean {
   const name = localName(node);
   if (/^qti-(?:modal-feedback|feedback-(?:inline|block))$/u.test(name)) return true;
   return name === 'qti-rubric-block' && !/(?:^|\s)(?:candidate|$)/u.test(node.attributes.view ?? '');
 }
 
-/** Feedback is shown after the answer, unless it says that it is shown before. */
+/** Feedback appears after the answer, unless its attributes say otherwise. */
 function refuseShownFeedback(xml: XmlElement, aside: XmlElement): void {
   const { 'show-hide': when = 'show', 'outcome-identifier': outcome, identifier } = aside.attributes;
   const declared = findAll(xml, 'qti-outcome-declaration').find(({ attributes }) => attributes.identifier === outcome);
@@ -126,7 +128,7 @@ function without(node: XmlElement, isLeftOut: (node: XmlElement) => boolean): Xm
   };
 }
 
-/** What is read of elements that hold no running text: all else in them would be lost. */
+/** The children that are read from elements without running text. Any other child would be lost. */
 const held: Record<string, string[]> = {
   ul: ['li'],
   ol: ['li'],
@@ -156,7 +158,7 @@ function refuseElements(body: XmlElement, isStyled: boolean): void {
   if (!isHottext && findOne(body, 'qti-hottext') !== undefined) throw refused('qti-hottext');
 }
 
-/** What the learner may choose has to be what the bank lets them choose. */
+/** Checks that the number of choices is a number that the bank supports. */
 function refuseChoices(interaction: XmlElement, right: number, isMany: boolean): void {
   const { 'max-choices': max, 'min-choices': min = '0' } = interaction.attributes;
   const name = localName(interaction);
@@ -188,7 +190,7 @@ function refuseMatches(interaction: XmlElement): void {
 const choices = ['qti-simple-choice', 'qti-simple-associable-choice', 'qti-hottext'];
 const optionId = /^[a-z0-9_]{1,24}$/u;
 
-/** The item with ids a, b, c … for its options where the bank can't keep its own. */
+/** Replaces option IDs that the bank cannot keep by a, b, c … */
 function withOwnIds(xml: XmlElement, right: readonly string[]): XmlElement {
   const ids = elementsWithin(xml)
     .filter((node) => choices.includes(localName(node)))
@@ -230,7 +232,7 @@ function refuseRoot(xml: XmlElement): void {
   for (const node of elementsIn(xml)) if (!rootElements.includes(localName(node))) throw refused(localName(node));
 }
 
-/** The one interaction. @throws EntryFault where there are several, or none that the bank has */
+/** @throws EntryFault if the item has several interactions, or none that the bank supports */
 function interactionOf(body: XmlElement): XmlElement {
   const found = elementsWithin(body).filter((node) => localName(node).endsWith('-interaction'));
   if (found.length > 1) throw new EntryFault(`has ${found.length} interactions, and the bank takes items with one`);
@@ -246,9 +248,9 @@ function refuseTextAfter(body: XmlElement): void {
 }
 
 /**
- * Another tool's item, made ready to be read, and what is left out of it.
- * @param original as the tool wrote it, before `plainXml`
- * @throws EntryFault where it can't be taken whole
+ * Prepares another tool's item for reading, and lists what is left out.
+ * @param original the document before `plainXml`
+ * @throws EntryFault if a part of the question would be lost
  */
 export function foreignItem(original: XmlElement, plain: XmlElement): { xml: XmlElement; leftOut: string[] } {
   const bodies = findAll(plain, 'qti-item-body').length;

@@ -13,9 +13,9 @@ import type { XmlElement, XmlNode } from './xml.ts';
 import { passageFromXml, readNative } from './qti-read.ts';
 
 /**
- * Items as QTI 3.0 assessment items. What QTI has words for is written in them: text, interaction, right response,
- * marking, rationale. The rest (level, parameters, enemies, units …) stands as JSON in the root's `data-ars` attribute,
- * which QTI allows; reading puts the two together again, so that an item survives the way out and back unchanged.
+ * Writes items as QTI 3.0 assessment items. QTI elements contain text, interaction, right response, marking and
+ * rationale. The root's `data-ars` attribute contains the rest as JSON (level, parameters, enemies, units). The reader
+ * joins both, so an exported item is imported unchanged.
  */
 export const qtiNamespace = 'http://www.imsglobal.org/xsd/imsqtiasi_v3p0';
 const schemaLocation = `${qtiNamespace} https://purl.imsglobal.org/spec/qti/v3p0/schema/xsd/imsqti_asiv3p0_v1p0.xsd`;
@@ -23,7 +23,7 @@ const matchCorrect = 'https://purl.imsglobal.org/spec/qti/v3p0/rptemplates/match
 const mapResponse = 'https://purl.imsglobal.org/spec/qti/v3p0/rptemplates/map_response.xml';
 export const toolName = 'Assessment Results Service';
 
-/** What an interaction adds to an item: how the response is declared, shown and marked. */
+/** The elements that an interaction adds to an item: declaration, body, right response and marking template. */
 type Part = { declaration: XmlElement; body: XmlElement[]; right: XmlElement | null; template?: string };
 
 const value = (text: string): XmlElement => element('qti-value', {}, text);
@@ -113,7 +113,7 @@ function texts(identifier: string, key: TextKey, width: number, before: XmlNode[
   };
 }
 
-/** A decimal is compared as a number; a fraction, or a number that needs its unit or form, as the text of its key. */
+/** QTI compares a decimal as a number. A fraction, or a number that needs its unit or form, is compared as text. */
 function number(identifier: string, key: NumericKey, before: XmlNode[], after: string | undefined): Part {
   if (key.value.includes('/') || key.unit_required || key.form === 'fraction_simplest') {
     const accept = [key.unit_required ? `${key.value} ${key.units?.[0] ?? ''}` : key.value];
@@ -165,7 +165,7 @@ function matching(item: Extract<RenderedItem, { type: 'matching' }>): Part {
   };
 }
 
-/** The board of a picture is 100 × 60; QTI wants whole numbers. */
+/** A picture has 100 × 60 units. QTI allows only integers, so units are multiplied by 10. */
 export const boardScale = 10;
 export const pictureHref = (id: string): string => `images/${id}.svg`;
 
@@ -336,7 +336,10 @@ const root = (name: string, id: string, title: string, version: string): Record<
 
 export const stimulusHref = (id: string): string => `stimuli/${id}.xml`;
 
-/** An item, shown as `rendered` (for a template: one of its renderings). `version` is the bank's. */
+/**
+ * Writes an item with the text of `rendered`, which for a template is one of its renderings. `version`: the version of
+ * the bank.
+ */
 export function itemXml(item: Item, rendered: RenderedItem, version: string): XmlElement {
   const made = parts(item.id, rendered);
   const xml = element(
@@ -369,7 +372,7 @@ export function itemXml(item: Item, rendered: RenderedItem, version: string): Xm
   return xml;
 }
 
-/** A passage as a QTI 3.0 assessment stimulus. */
+/** Writes a passage as a QTI 3.0 assessment stimulus. */
 export function stimulusXml(passage: Passage, version: string): XmlElement {
   const xml = element(
     'qti-assessment-stimulus',

@@ -3,15 +3,15 @@ import { acceptedIn, declarationOf, valuesOf } from './qti-read.ts';
 import { element, elementsIn, elementsWithin, findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
-/** How another tool's item is marked: right or wrong by its correct response, or by a list of accepted texts. */
+/** Reads the marking of another tool's item: one correct response, or a list of accepted texts. */
 
-/** By which rule an answer is right; `none`: the item doesn't say, and its correct response is taken. */
+/** The rule that marks an answer right. `none`: the item has no rule, so its correct response is used. */
 type Rule = { by: 'correct' | 'map' | 'equal' | 'none' } | { by: 'string'; isCaseSensitive: boolean };
 
 const otherwise = (what: string): EntryFault =>
   new EntryFault(`is not marked right or wrong by its correct response: it has ${what}`);
 
-/** Sets `SCORE`, in some branch of a condition. */
+/** The elements of a condition that set `SCORE`. */
 const scores = (node: XmlElement): XmlElement[] =>
   findAll(node, 'qti-set-outcome-value').filter(({ attributes }) => attributes.identifier === 'SCORE');
 
@@ -26,7 +26,7 @@ const scoreIn = (branch: XmlElement | undefined): number | null => {
     : null;
 };
 
-/** The rule that a condition compares by. */
+/** The rule by which a condition compares. */
 function ruleOf(test: XmlElement, identifier: string): Rule {
   const operands = elementsIn(test);
   const isOf = (name: string) =>
@@ -60,7 +60,7 @@ function processedBy(xml: XmlElement, identifier: string): Rule {
   }
   const marking = conditions.filter((one) => scores(one).length > 0);
   const [condition] = marking;
-  // What sets another outcome only decides which feedback is shown.
+  // A condition for another outcome only selects feedback.
   const strange = conditions.find((one) => localName(one) !== 'qti-response-condition');
   if (strange !== undefined) throw otherwise(`<${localName(strange)}>`);
   if (condition === undefined || marking.length > 1) throw otherwise(`${marking.length} conditions for its score`);
@@ -95,7 +95,7 @@ function refuseDeclaration(declaration: XmlElement, isText: boolean): void {
     throw otherwise('<qti-mapping>, which gives part marks');
 }
 
-/** The texts that are right, as a mapping, which is how the reader takes them. */
+/** The accepted texts as a mapping, because the reader expects a mapping. */
 function mappingOf(texts: readonly string[], isCaseSensitive: boolean): XmlElement {
   const entries = texts.map((text) =>
     element('qti-map-entry', { 'map-key': text, 'mapped-value': 1, 'case-sensitive': isCaseSensitive }),
@@ -103,7 +103,7 @@ function mappingOf(texts: readonly string[], isCaseSensitive: boolean): XmlEleme
   return element('qti-mapping', {}, entries);
 }
 
-/** The texts that are right under the rule, and whether capitals count. */
+/** The texts that the rule accepts, and whether their capitals count. */
 function textsUnder(
   rule: Rule,
   declaration: XmlElement,
@@ -131,8 +131,8 @@ const shapes: Record<string, { cardinalities: string[]; types: string[] }> = {
 };
 
 /**
- * The item with its right answers said in one way.
- * @throws EntryFault where right and wrong is not all that there is
+ * Rewrites the item so that its right answers are in one form.
+ * @throws EntryFault if the item has more outcomes than right and wrong
  */
 export function markedAsRight(
   xml: XmlElement,

@@ -18,7 +18,7 @@ const itemType = 'imsqti_item_xmlv3p0';
 const stimulusType = 'imsqti_stimulus_xmlv3p0';
 const itemHref = (id: string): string => `items/${id}.xml`;
 
-/** A template item is exported as one of its renderings, always the same. */
+/** A template item is exported as the rendering of this seed. */
 const exportSeed = 'export';
 
 function pictureSvg(item: Item): string | null {
@@ -68,7 +68,7 @@ function resource(identifier: string, type: string, href: string, dependencies: 
 const stimulusResource = (id: string): string => `stimulus-${id}`;
 const pictureResource = (id: string): string => `picture-${id}`;
 
-/** The files of a QTI 3.0 content package, by path: manifest, items, stimuli and pictures. */
+/** The files of a QTI 3.0 content package by path: manifest, items, stimuli and pictures. */
 export function packageFiles(bank: Exchanged, version: string): Map<string, string> {
   const files = new Map<string, string>();
   const resources: XmlElement[] = [];
@@ -106,9 +106,9 @@ export function packageFiles(bank: Exchanged, version: string): Map<string, stri
   return new Map([['imsmanifest.xml', writeXml(manifest)], ...files]);
 }
 
-/** The package as a ZIP file. The same bank gives the same bytes: the entries' times are fixed. */
+/** The package as a ZIP file. The times of the entries are fixed, so the same bank gives the same bytes. */
 export function toQti(bank: Exchanged, version: string): Uint8Array {
-  // The earliest time that ZIP knows, in local time because that is what the format stores.
+  // The earliest time of the ZIP format, which stores local times.
   const mtime = new Date(1980, 0, 1, 0, 0, 0);
   return zipSync(
     Object.fromEntries(
@@ -143,7 +143,7 @@ function unpack(zip: Uint8Array): Map<string, Uint8Array> {
   return new Map(Object.entries(unpacked).map(([path, content]) => [path.replaceAll('\\', '/'), content]));
 }
 
-/** The text of a document in UTF-8. @throws EntryFault for another encoding, in which letters would be others */
+/** @throws EntryFault if the document is not UTF-8, because its letters would be misread */
 function textOf(content: Uint8Array): string {
   const text = strFromU8(content);
   const encoding = /^\ufeff?<\?xml[^>]*\sencoding\s*=\s*["']([^"']*)["']/u.exec(text)?.[1] ?? 'UTF-8';
@@ -163,7 +163,7 @@ function parse(path: string, content: Uint8Array): XmlElement {
 
 type Source = { file?: string | undefined; type: string; defaults: Members };
 
-/** Adds one file's item or passage, or why it can't be taken. */
+/** Adds the item or passage of one file, or the reason why it is rejected. */
 function take(into: Exchanged, original: XmlElement, { file, type, defaults }: Source): void {
   const named = { ...(file === undefined ? {} : { file }), id: original.attributes.identifier ?? '(without id)' };
   try {
@@ -194,7 +194,7 @@ function takenItem(into: Exchanged, original: XmlElement, plain: XmlElement, def
 }
 type Named = { file?: string; id: string };
 
-/** The folder that the package is in: some tools zip a folder, and not what is in it. */
+/** The folder of the manifest, because some tools put a folder into the ZIP file. */
 function folderOf(files: ReadonlyMap<string, unknown>): string {
   const found = [...files.keys()].filter(
     (path) => /^(?:[^/]+\/)?imsmanifest\.xml$/u.test(path) && !path.startsWith('__MACOSX'),
@@ -205,7 +205,7 @@ function folderOf(files: ReadonlyMap<string, unknown>): string {
   return found[0]!.slice(0, -'imsmanifest.xml'.length);
 }
 
-/** The path that a manifest means: percent-encoded, relative to the manifest or to a base of its own. */
+/** Resolves a percent-encoded path of the manifest, which is relative to the manifest or to its own base. */
 function pathOf(href: string, ...bases: readonly (string | undefined)[]): string {
   const path = `${bases.map((base) => base ?? '').join('')}${href}`.replaceAll('\\', '/').replace(/^(?:\.\/)+/u, '');
   try {
@@ -215,7 +215,7 @@ function pathOf(href: string, ...bases: readonly (string | undefined)[]): string
   }
 }
 
-/** What of a package isn't read, and why; null for what is no question. */
+/** The reason why a resource is not imported; null if the resource is no question. */
 function otherKind(type: string): string | null {
   const version = /^imsqti_(?:item|stimulus)?_?xmlv(\d)p(\d)/u.exec(type);
   if (version !== null) return `is QTI ${version[1]}.${version[2]} (${type}), and the bank reads QTI 3.0`;
@@ -223,8 +223,8 @@ function otherKind(type: string): string | null {
 }
 
 /**
- * Reads a QTI 3.0 package, or a single item's XML. Only files that the manifest lists are read, and only from the
- * package. `defaults` stand in for what another tool's items can't say; `name` is the file's, for what is said of it.
+ * Reads a QTI 3.0 package, or the XML of one item. Only files that the manifest lists are read. `defaults`: values that
+ * another tool's items lack. `name`: the file's name for messages.
  */
 export function fromQti(content: Uint8Array, defaults: Members = {}, name?: string): Exchanged {
   const read: Exchanged = { items: [], passages: [] };
@@ -263,7 +263,7 @@ function takeListed(read: Exchanged, listed: XmlElement, { files, folder, bases,
   try {
     take(read, parse(file, content), { file, type, defaults });
   } catch (cause) {
-    // One file that can't be read keeps no other out.
+    // The other files are imported even if one file cannot be read.
     if (!(cause instanceof ExchangeFault)) throw cause;
     (read.rejected ??= []).push({ file, id: identifier, reason: cause.message });
   }

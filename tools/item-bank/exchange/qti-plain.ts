@@ -3,7 +3,7 @@ import { refused } from './xhtml.ts';
 import { elementsWithin, localName, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
-/** What is done to every document before it is read: signs that have another spelling get the bank's. */
+/** Prepares every document for reading: characters with several spellings get the bank's spelling. */
 
 const raised = new Map(
   Array.from('0⁰1¹2²3³4⁴5⁵6⁶7⁷8⁸9⁹+⁺-⁻−⁻=⁼(⁽)⁾'.matchAll(/../gu), ([pair]) => [pair[0]!, pair.slice(1)]),
@@ -17,7 +17,7 @@ const lowered = new Map(
   ]),
 );
 
-/** Raised or lowered characters, where there is one for each. @throws EntryFault where there isn't */
+/** @throws EntryFault if Unicode has no raised or lowered form of a character */
 function script(node: XmlElement, characters: ReadonlyMap<string, string>): string {
   const text = textIn(node).trim();
   const found = Array.from(text, (one) => characters.get(one));
@@ -30,7 +30,10 @@ function script(node: XmlElement, characters: ReadonlyMap<string, string>): stri
 
 const spelt: Record<string, string> = { b: 'strong', em: 'strong', i: 'strong' };
 
-/** The document with Unicode for `sup` and `sub`, and one element for emphasis. @throws EntryFault */
+/**
+ * Replaces `sup` and `sub` by Unicode characters, and all elements of emphasis by one.
+ * @throws EntryFault
+ */
 export function plainXml(node: XmlElement): XmlElement {
   const prefix = node.name.slice(0, node.name.indexOf(':') + 1);
   const plain = (one: XmlElement): XmlElement => ({
@@ -45,14 +48,14 @@ export function plainXml(node: XmlElement): XmlElement {
   });
   for (const one of elementsWithin(node)) {
     const { xmlns = node.attributes.xmlns } = one.attributes;
-    // Another vocabulary has other meanings: a `sub` of SSML says how a word is spoken.
+    // An element of another vocabulary has another meaning: `sub` in SSML is a pronunciation.
     if (one.name.slice(0, one.name.indexOf(':') + 1) !== prefix || xmlns !== node.attributes.xmlns)
       throw refused(one.name);
   }
   return plain(node);
 }
 
-/** Whether the text speaks of slanted letters, which the bank shows in bold. */
+/** Whether the text mentions italics. The bank shows emphasis in bold, so such a text would be wrong. */
 export function speaksOfItalics(node: XmlElement): boolean {
   return elementsWithin(node).some((one) => ['em', 'i'].includes(localName(one))) && /\bitali[cs]/iu.test(textIn(node));
 }

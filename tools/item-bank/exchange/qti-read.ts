@@ -6,7 +6,7 @@ import { fromIdentifier, lineMarkup, lineOf, paragraphsOf } from './xhtml.ts';
 import { elementsIn, elementsWithin, findAll, findOne, localName, textIn } from './xml.ts';
 import type { XmlElement } from './xml.ts';
 
-/** Members of an item or a passage, not yet validated. */
+/** Members of an item or a passage before validation. */
 export type Members = Record<string, unknown>;
 
 export const valuesOf = (declaration: XmlElement | undefined): string[] =>
@@ -23,13 +23,13 @@ const optionOf = (node: XmlElement): Members => ({
 
 const isInteraction = (node: XmlElement): boolean => localName(node).endsWith('-interaction');
 
-/** The declaration of what an interaction's response is: the one that the interaction names. */
+/** The declaration of the response that the interaction names. */
 export function declarationOf(xml: XmlElement, interaction: XmlElement | undefined): XmlElement | undefined {
   const named = interaction?.attributes['response-identifier'];
   return findAll(xml, 'qti-response-declaration').find(({ attributes }) => attributes.identifier === named);
 }
 
-/** How far a number may be off: what marking compares it with. */
+/** The tolerance of a numeric answer. */
 function toleranceOf(xml: XmlElement): Members {
   const compared = findOne(xml, 'qti-equal')?.attributes;
   const [tolerance = '0'] = (compared?.tolerance ?? '').split(/\s+/u);
@@ -103,11 +103,11 @@ function pictureOf(interaction: XmlElement): Members {
   return { kind: 'picture', description: (object && lineOf(object)) || object?.attributes.alt || '', spots };
 }
 
-/** What is asked: in our own exports a part that says so, in others all text before the answers. */
+/** The stem. Our own exports mark it. In other items, all text before the answers is the stem. */
 function stemOf(body: XmlElement, isOwn: boolean): string[] {
   if (!isOwn) {
     const texts = paragraphsOf(body);
-    // A box in a paragraph of its own at the end is where the bank has its box.
+    // The bank shows the text box after the stem. A box in a separate last paragraph is in the same place.
     const hasBox = findOne(body, 'qti-text-entry-interaction') !== undefined;
     return hasBox && /^_+$/u.test(texts.at(-1) ?? '') ? texts.slice(0, -1) : texts;
   }
@@ -134,7 +134,7 @@ function rationaleOf(body: XmlElement): Members {
   };
 }
 
-/** What QTI's own words say about an item. */
+/** Reads the members that QTI elements express. */
 export function readNative(xml: XmlElement, isOwn: boolean): Members {
   const body = findOne(xml, 'qti-item-body');
   if (!body) throw new EntryFault('has no body');
@@ -156,12 +156,12 @@ function own(xml: XmlElement): Members {
     const value = parseJson(json);
     if (isJsonObject(value)) return value as Members;
   } catch {
-    // Falls through to the one message for everything that is not an object.
+    // All values that are not objects get the same message below.
   }
   throw new EntryFault('has a data-ars attribute that is not a JSON object');
 }
 
-/** The answers that a key accepts are QTI's to say; what QTI has no words for (units, kinds) is the bank's own. */
+/** Takes the accepted answers from QTI, and units and kinds from `data-ars`, because QTI cannot express them. */
 function keyOf(native: Members, written: Members): unknown {
   const [said, rest] = [native.key, written.key];
   if (!isJsonObject(said) || !isJsonObject(rest) || (written.type ?? native.type) !== native.type) return rest;
@@ -169,7 +169,7 @@ function keyOf(native: Members, written: Members): unknown {
   return isSaid ? { ...rest, ...said } : rest;
 }
 
-/** What a picture, a table or a sound says is not read, so the rest would be another question or passage. */
+/** Elements that are not read. Without its picture, table or sound, a question or passage would be another one. */
 const notRead = [
   'img',
   'picture',
@@ -184,7 +184,7 @@ const notRead = [
   'qti-printed-variable',
 ];
 
-/** The names of those that an element holds, sorted. */
+/** The names of these elements in a document, sorted. */
 export const notReadIn = (node: XmlElement): string[] =>
   elementsWithin(node)
     .map(localName)
@@ -194,7 +194,7 @@ export const notReadIn = (node: XmlElement): string[] =>
 export const isOwnExport = (xml: XmlElement): boolean => xml.attributes['data-ars'] !== undefined;
 
 /**
- * An item of our own export: what QTI's words say, and the rest of `data-ars`.
+ * Reads an item of our own export: QTI elements, and the rest from `data-ars`.
  * @throws EntryFault
  */
 export function ownItem(xml: XmlElement): Item {
@@ -206,7 +206,7 @@ export function ownItem(xml: XmlElement): Item {
 }
 
 /**
- * An item of another tool, already made ready. `defaults` fill what it can't say (subject, level, domain, parameters).
+ * Reads a prepared item of another tool. `defaults`: members that the item lacks (subject, level, domain, parameters).
  */
 export const otherItem = (xml: XmlElement, defaults: Members): Item =>
   itemOf({ ...defaults, ...readNative(xml, false) });

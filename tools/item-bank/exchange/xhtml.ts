@@ -6,7 +6,7 @@ import { EntryFault } from './json.ts';
 import { element, elementsIn, elementsWithin, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
 
-/** Identifiers in QTI are XML names, which can't begin with a digit; the bank's option ids can. */
+/** QTI identifiers are XML names, which cannot begin with a digit. The bank's option IDs can. */
 export const toIdentifier = (id: string): string => `c_${id}`;
 export const fromIdentifier = (identifier: string): string =>
   identifier.startsWith('c_') ? identifier.slice(2) : identifier;
@@ -43,10 +43,10 @@ export function blocksXml(paragraphs: readonly string[]): XmlElement[] {
   });
 }
 
-/** An element that the bank has no sign for: without it, the rest would say something else. */
+/** The bank has no markup for this element, and without the element the text would change its meaning. */
 export const refused = (name: string): EntryFault => new EntryFault(`has <${name}>, which the bank can't take over`);
 
-/** Running text in the bank's markup. `within` is the sign that it stands in, which can hold no other. */
+/** Running text in the bank's markup. `within`: the mark around the text; marks cannot be nested. */
 function inlineMarkup(nodes: readonly XmlNode[], within: string | null = null): string {
   return nodes
     .map((node) => {
@@ -78,15 +78,12 @@ const containers = new Set([
   'qti-stimulus-body',
 ]);
 
-/**
- * A paragraph of some XHTML (`isSigned`: with a sign of the bank before it), or an interaction that stands between
- * paragraphs.
- */
+/** A paragraph, or an interaction between paragraphs. `isSigned`: the paragraph begins with a mark of the bank. */
 type Piece = { text: string; isSigned?: true } | { interaction: XmlElement };
 
 const isBlockInteraction = (name: string) => name.endsWith('-interaction') && !inlineNames.has(name);
 
-/** Paragraphs and interactions in the order in which they are shown; the prompt of an interaction comes before it. */
+/** Paragraphs and interactions in reading order. The prompt of an interaction comes before the interaction. */
 export function piecesOf(node: XmlElement): Piece[] {
   const pieces: Piece[] = [];
   let line: XmlNode[] = [];
@@ -116,7 +113,7 @@ export function piecesOf(node: XmlElement): Piece[] {
   return pieces;
 }
 
-/** Points of a list: signs of the bank, or their numbers as they are shown. */
+/** The points of a list with the bank's mark, or with their numbers. */
 function listOf(list: XmlElement): Piece[] {
   const isNumbered = localName(list) === 'ol';
   return elementsIn(list).flatMap((point, at) => {
@@ -126,7 +123,7 @@ function listOf(list: XmlElement): Piece[] {
   });
 }
 
-/** The paragraphs of what can hold nothing else, without a sign of the bank before them. */
+/** The paragraphs of an element that may contain only paragraphs without marks. */
 function textsIn(node: XmlElement): string[] {
   const lists = elementsWithin(node).map(localName);
   const other = lists.find(
@@ -137,14 +134,17 @@ function textsIn(node: XmlElement): string[] {
   return piecesOf(node).flatMap((piece) => ('text' in piece ? piece.text : []));
 }
 
-/** What is one line in the bank, such as an option. @throws EntryFault where it is several */
+/**
+ * Reads a text that the bank stores as one line, such as an option.
+ * @throws EntryFault if the text has several lines
+ */
 export function lineMarkup(node: XmlElement, what = 'an option'): string {
   const texts = textsIn(node);
   if (texts.length > 1) throw new EntryFault(`has ${what} of several paragraphs, and the bank takes one`);
   return texts[0] ?? '';
 }
 
-/** The paragraphs of some XHTML in the bank's markup, without the interactions between them. */
+/** The paragraphs in the bank's markup, without the interactions between them. */
 export function paragraphsOf(node: XmlElement): string[] {
   return piecesOf(node).flatMap((piece) => ('text' in piece ? piece.text : []));
 }
@@ -181,7 +181,7 @@ function table(caption: string, header: readonly string[], rows: readonly (reado
   );
 }
 
-/** A figure as what it means: a table, or lines of text. */
+/** Writes the content of a figure: a table, or lines of text. */
 export function figureXml(figure: Figure): XmlElement {
   const content = (): XmlElement[] => {
     switch (figure.kind) {
@@ -211,7 +211,7 @@ export function figureXml(figure: Figure): XmlElement {
   return element('div', { class: 'figure' }, content());
 }
 
-/** A part of a simulated screen other than a field. */
+/** Writes a part of a simulated screen, except fields. */
 export function screenXml(block: Exclude<TaskBlock, { block: 'field' }>): XmlElement {
   switch (block.block) {
     case 'heading':
@@ -261,7 +261,7 @@ export function screenXml(block: Exclude<TaskBlock, { block: 'field' }>): XmlEle
   }
 }
 
-/** Text without markup, in one line, for attributes. */
+/** The text without markup in one line, for attributes. */
 export function lineOf(node: XmlElement): string {
   return textIn(node).replace(/\s+/gu, ' ').trim();
 }

@@ -18,7 +18,7 @@ const escapeAttribute = (text: string): string =>
     .replaceAll('\t', '&#9;')
     .replaceAll('\r', '&#13;');
 
-/** An element; attributes without a value are left out. */
+/** Makes an element. Attributes without a value are left out. */
 export function element(
   name: string,
   attributes: Record<string, string | number | boolean | undefined> = {},
@@ -30,7 +30,7 @@ export function element(
   return { name, attributes: Object.fromEntries(present), children: children.flat() };
 }
 
-/** Elements that hold running text, in which nothing may be added, even where they happen to hold only elements. */
+/** Elements of running text. Indentation would change their text, even if they contain only elements. */
 const textElements = new Set([
   'p',
   'li',
@@ -69,7 +69,7 @@ function write(node: XmlNode, indent: string | null): string {
   return `<${node.name}${attributes}>${node.children.map((child) => `\n${inner}${write(child, inner)}`).join('')}\n${indent}</${node.name}>`;
 }
 
-/** A whole document in UTF-8, indented where no text could change by it. */
+/** Writes a document in UTF-8, with indentation outside running text. */
 export function writeXml(root: XmlElement): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}\n`;
 }
@@ -77,8 +77,8 @@ export function writeXml(root: XmlElement): string {
 const deepest = 200;
 
 /**
- * Reads a well-formed document. Throws `XmlFault` with the reason for anything else, and for a document type
- * declaration.
+ * Reads a document.
+ * @throws XmlFault if the document is not well formed, or declares a document type
  */
 export function readXml(text: string): XmlElement {
   const document: XmlElement = { name: '', attributes: {}, children: [] };
@@ -103,7 +103,6 @@ export function readXml(text: string): XmlElement {
   return elementsIn(document)[0]!;
 }
 
-/** The name without its namespace prefix. */
 export function localName(node: XmlElement): string {
   return node.name.slice(node.name.indexOf(':') + 1);
 }
@@ -112,12 +111,12 @@ export function elementsIn(node: XmlElement): XmlElement[] {
   return node.children.filter((child) => typeof child !== 'string');
 }
 
-/** Every element inside, in document order. */
+/** All descendants in document order. */
 export function elementsWithin(node: XmlElement): XmlElement[] {
   return elementsIn(node).flatMap((child) => [child, ...elementsWithin(child)]);
 }
 
-/** Every element inside with that local name, in document order. */
+/** All descendants with the local name, in document order. */
 export function findAll(node: XmlElement, name: string): XmlElement[] {
   return elementsWithin(node).filter((inside) => localName(inside) === name);
 }
@@ -126,7 +125,6 @@ export function findOne(node: XmlElement, name: string): XmlElement | undefined 
   return findAll(node, name)[0];
 }
 
-/** All text inside. */
 export function textIn(node: XmlElement): string {
   return node.children.map((child) => (typeof child === 'string' ? child : textIn(child))).join('');
 }

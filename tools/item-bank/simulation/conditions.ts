@@ -4,11 +4,12 @@ import type { ScoredItem } from '../../../src/engine/scoring/cuts.ts';
 import { probability } from '../../../src/engine/scoring/irt.ts';
 import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
 
-/** An item as simulation sees it: with what delivery balances, so that what is delivered can be counted. */
+/** An item with the members that delivery balances, so that the report can count them. */
 export type SimulatedItem = ScoredItem & { type?: string; statement?: string; skillGroup?: string };
 
 /**
- * The learner of one simulated sitting: ability, and the probability of a right answer to an item as the nth question.
+ * The learner of one simulated sitting. `chance`: the probability that the learner gets an item right as the nth
+ * question.
  */
 export type Learner = { theta: number; chance: (index: number, question: number) => number };
 export type MakeLearner = (draw: Uniform, index: number) => Learner;
@@ -20,9 +21,12 @@ export const stress = {
   guesserShare: 0.1,
   skipShare: 0.15,
   extremeTheta: 2.5,
-  /** The harsh bank: what is shared by a level, a domain, a response type, what is an item's own, and a's factor. */
+  /**
+   * Standard deviations of the errors that a level, a domain and a response type share, and of an item's own error; and
+   * the factor of a.
+   */
   harsh: { level: 0.3, domain: 0.15, type: 0.15, item: 0.3, discrimination: 0.8 },
-  /** From this question on somebody helps, or the learner gives up. */
+  /** From this question on, another person helps, or the learner gives up. */
   changeFrom: 16,
   helperRight: 0.95,
   guessAtTyped: 0.02,
@@ -38,7 +42,7 @@ export const honest =
 
 type StressCondition = { name: StressName; note: string; learner: MakeLearner };
 
-/** Ways in which learners, or the bank, differ from what scoring supposes. */
+/** Conditions under which the learners or the bank differ from the assumptions of scoring. */
 export function stressConditions(
   subject: string,
   items: readonly SimulatedItem[],
@@ -62,7 +66,7 @@ export function stressConditions(
   ];
 }
 
-/** The true difficulties differ from the bank's. */
+/** The true difficulties differ from those of the bank. */
 function bankConditions(
   subject: string,
   items: readonly SimulatedItem[],
@@ -115,7 +119,7 @@ function answerConditions(items: readonly SimulatedItem[]): StressCondition[] {
       note: `${skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
       learner: (draw) => {
         const { theta, chance } = plain(standardNormal(draw));
-        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never
+        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). A skip replaces a guess, never
         // knowledge.
         return {
           theta,
@@ -138,10 +142,7 @@ function answerConditions(items: readonly SimulatedItem[]): StressCondition[] {
   ];
 }
 
-/**
- * Difficulties that are wrong together: what authors misjudge, they misjudge for a whole level, domain or kind of
- * question.
- */
+/** Draws correlated errors, because authors misjudge a full level, domain or type of question in the same direction. */
 function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParameters[] {
   const { level, domain, type, item, discrimination } = stress.harsh;
   const shifts = new Map<string, number>();

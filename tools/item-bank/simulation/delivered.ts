@@ -1,7 +1,7 @@
 import type { BankVersion } from '../../../src/engine/scoring/score.ts';
 import type { SimulatedItem } from './conditions.ts';
 
-/** How often items are given: the most used one, and what two learners' sittings have in common. */
+/** The exposure of items: the share of the most used item, and the items that two sittings have in common. */
 export type Exposure = {
   highest: number;
   highestItem: string;
@@ -10,7 +10,7 @@ export type Exposure = {
   overlap: Overlap;
 };
 
-/** The share of items that two learners have in common, with its standard error; null for fewer than three learners. */
+/** The share of items that two learners have in common, with its standard error. Null for fewer than three learners. */
 export type Overlap = { share: number; se: number | null };
 
 export function exposureOf(
@@ -31,8 +31,8 @@ export function exposureOf(
 }
 
 /**
- * Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). Every pair
- * shares its learners with others, so the standard error is that of leaving each learner out in turn (the jackknife).
+ * The expected share of items that two random learners have in common (Chen, Ankenmann & Spray 2003). Pairs share
+ * learners, so the standard error is a jackknife estimate: each learner is left out in turn.
  */
 export function overlapOf(counts: Float64Array, sittings: readonly (readonly number[])[]): Overlap {
   const learners = sittings.length;
@@ -54,11 +54,11 @@ export function overlapOf(counts: Float64Array, sittings: readonly (readonly num
 }
 
 /**
- * The skill groups that texts of Levels 1 and 2 are to ask about; the goal is for their share of the questions there.
+ * Questions on texts of Levels 1 and 2 must include these skill groups. A goal sets the minimum of their share.
  */
 const interpretive = ['inference', 'purpose', 'language'];
 
-/** What kinds of questions learners were given. */
+/** Counts the kinds of delivered questions. */
 export class DeliveredContent {
   readonly #bank: BankVersion<SimulatedItem>;
   readonly #types = new Map<string, number>();
@@ -109,20 +109,22 @@ export class DeliveredContent {
 }
 
 export type ContentFigures = {
-  /** The share of each response type among all questions, the most used first. */
+  /** The share of each response type, the most used type first. */
   types: { type: string; share: number }[];
-  /** The largest share of one type in any one sitting, and the share of sittings with more than allowed. */
+  /** The largest share of one type in a sitting, and the share of sittings over the limit. */
   highestTypeShare: number;
   sittingsOverTypeShare: number;
   statements: number;
-  /** The share of the bank's statements that anybody was asked about; null where items name none. */
+  /** The share of the bank's statements that were tested. Null if the items name no statements. */
   statementsReached: number | null;
-  /** The share of inference, purpose and language among questions on reading of Levels 1 and 2; null without any. */
+  /**
+   * The share of inference, purpose and language among the reading questions of Levels 1 and 2. Null if there are none.
+   */
   interpretive: number | null;
   interpretiveBase: number;
 };
 
-/** Sittings of learners of one ability. */
+/** Figures of the sittings at one ability. */
 export type AtAbility = {
   theta: number;
   learners: number;
@@ -131,17 +133,17 @@ export type AtAbility = {
   bias: number;
   meanItems: number;
   meanInformation: number;
-  /** The share of items that two of them have in common, and the most used item. */
+  /** The share of items that two of the learners have in common, and the share of the most used item. */
   overlap: Overlap;
   highest: number;
 };
 
-/** Abilities as far from an item's difficulty are near its level. */
+/** A learner within this distance of an item's difficulty is near the item's level. */
 const near = 0.75;
 
 /**
- * The least share of learners near its level that any item is given to, and the items given to less than `least` of
- * them.
+ * The smallest share of learners near an item's level who get the item, and the items that fewer than `least` of them
+ * get.
  */
 export function minGiven(
   bank: BankVersion,
@@ -151,7 +153,7 @@ export function minGiven(
   const lowest = sittings.reduce((low, { theta }) => Math.min(low, theta), Infinity);
   const highest = sittings.reduce((high, { theta }) => Math.max(high, theta), -Infinity);
   const shares = bank.items.map(({ id, b }) => {
-    // Where nobody is near an item, those who are nearest count.
+    // If no learner is near an item, the nearest learners count.
     const from = Math.min(b, highest) - near;
     const to = Math.max(b, lowest) + near;
     return { id, from, to, learners: 0, given: 0, share: 0 };

@@ -4,7 +4,7 @@ import type { SittingState } from '../../../src/sittings/selection/content-selec
 import type { DeliveryPool } from '../../../src/sittings/selection/pool.ts';
 import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection/selection.ts';
 
-/** A full adaptive sitting of a learner who answers by `answers(item index)`. */
+/** Delivers a full adaptive sitting to a learner who answers by `answers(item index)`. */
 export function deliver(
   pool: DeliveryPool,
   answers: (index: number) => boolean,
@@ -19,7 +19,7 @@ export function deliver(
   return sitting;
 }
 
-/** A sitting of `length` items drawn without regard to information: the yardstick for adaptive selection. */
+/** Delivers `length` items without regard to information, as the yardstick for adaptive selection. */
 export function deliverAtRandom(
   pool: DeliveryPool,
   answers: (index: number) => boolean,
@@ -37,7 +37,10 @@ export function deliverAtRandom(
 const maxPerPassage = 3;
 const tie = 1e-12;
 
-/** An item of the domain furthest below its share (Kingsbury & Zara 1989, Applied Measurement in Education 2(4)). */
+/**
+ * Draws an item of the domain that is furthest below its share (Kingsbury & Zara 1989, Applied Measurement in Education
+ * 2(4)).
+ */
 function drawItem(
   { pool, ability, given, perDomain, blocked, perPassage }: SittingState,
   length: number,
@@ -55,7 +58,7 @@ function drawItem(
   const max = Math.max(...from.map(need));
   const neediest = from.filter((d) => need(d) >= max - tie);
   const domain = neediest.length === 1 ? neediest[0]! : draw(neediest);
-  // The order decides which item a draw means, so it stays the order of earlier reports.
+  // A random number selects an item by its index, so the order stays as it was in earlier reports.
   const worth = (i: number) => information(pool.bank.items[i]!, ability.theta);
   return draw(allowed[domain]!.toSorted((x, y) => worth(y) - worth(x)));
 }

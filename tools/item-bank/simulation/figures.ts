@@ -3,57 +3,62 @@ import { confidenceInterval } from '../../../src/engine/scoring/irt.ts';
 import type { Level, Placement } from '../../../src/engine/scoring/levels.ts';
 import { orderOf } from '../../../src/engine/scoring/levels.ts';
 
-/** What became of one simulated sitting. */
+/** The outcome of one simulated sitting. */
 export type Outcome = {
   theta: number;
   estimate: number;
-  /** The model's standard error. */
+  /** The standard error by the model. */
   se: number;
   items: number;
-  /** Whether the model's interval, and the reported one, hold the truth. */
+  /** Whether the model's interval and the reported interval contain the true ability. */
   covered: boolean;
   reportedCovered: boolean;
   truth: Placement;
   placement: Placement;
   irt: Placement;
   rules: Placement | null;
-  /** The reported interval does not hold the Level 1 cut. */
+  /** Whether the reported interval excludes the Level 1 cut. */
   clear: boolean;
   borderline: boolean;
   needsReview: boolean;
   blueprintMet: boolean;
-  /** By level, the lowest first, and which of them is true; null where not asked for. */
+  /**
+   * The stated probabilities from the lowest level up, and the index of the true level. Null if the condition does not
+   * measure them.
+   */
   probabilities: { stated: readonly number[]; truth: number } | null;
-  /** The answers show a change in the middle; null where not asked for. */
+  /** Whether person fit finds a change in the middle. Null if the condition does not measure it. */
   changed: boolean | null;
   sameAsFullBank: boolean | null;
-  /** The estimate from items chosen at random, where asked for. */
+  /** The estimate from randomly chosen items, if the condition measures it. */
   atRandom: number | null;
 };
 
-/** Figures of one condition. Shares are from 0 to 1; an empty base gives null. */
+/** Figures of one condition. Shares are from 0 to 1. A figure without data is null. */
 export type ConditionFigures = {
   learners: number;
   meanItems: number;
   bias: number;
   rmse: number;
   meanSe: number;
-  /** Squared correlation of estimate and truth; null where all learners have the same ability. */
+  /** The squared correlation of estimate and truth. Null if all learners have the same ability. */
   reliability: number | null;
-  /** Of the model's interval, and of the reported one. */
+  /** Shares of intervals that contain the true ability: by the model, and as reported. */
   coverage: number;
   reportedCoverage: number;
   gate: {
     right: number;
-    /** Among results whose reported interval does not hold the Level 1 cut. */
+    /** Among results whose reported interval excludes the Level 1 cut. */
     rightWhenClear: number | null;
     clear: number;
-    /** Shares of all learners: at Level 1 or above but placed below, and the reverse. */
+    /** Shares of all learners: placed below Level 1 although at or above it, and the reverse. */
     falseBelow: number;
     falseAbove: number;
   };
   rqf: { right: number; withinOne: number; workingLevelRight: number };
-  /** Neither borderline nor for review, and the RQF level right among those. */
+  /**
+   * The share of results that are neither borderline nor for review, and how many of these have the right RQF level.
+   */
   unflagged: { share: number; right: number | null };
   reviewRate: number;
   borderlineRate: number;
@@ -61,17 +66,20 @@ export type ConditionFigures = {
   rulesAlone: { rqfRight: number; belowEntryWrongly: number };
   blueprintMet: number;
   /**
-   * How far stated probabilities are from what came true: of all levels, and of the likeliest; null where not asked
-   * for.
+   * The distance between stated probabilities and true shares, for all levels and for the likeliest level. Null if the
+   * condition does not measure it.
    */
   probabilityGap: { levels: Gap; likeliest: Gap } | null;
-  /** The share of sittings that show a change in the middle; null where not asked for. */
+  /** The share of sittings in which person fit finds a change. Null if the condition does not measure it. */
   changed: number | null;
-  /** The Level 1 decision equals that of the whole bank answered; null where that was not asked for. */
+  /**
+   * The share of Level 1 decisions that equal the decision after all items of the bank. Null if the condition does not
+   * measure it.
+   */
   equalsFullBank: number | null;
-  /** The same among results whose reported interval does not hold the Level 1 cut. */
+  /** The same share among results whose reported interval excludes the Level 1 cut. */
   equalsFullBankWhenClear: number | null;
-  /** Standard errors of those figures that are not shares: shares have √(p(1 − p)/n). */
+  /** Standard errors of figures that are not shares. The standard error of a share is √(p(1 − p)/n). */
   standardErrors: { meanItems: number; rmse: number; reliability: number | null };
 };
 
@@ -124,7 +132,7 @@ export function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
       clear[0]?.sameAsFullBank == null ? null : meanOf(clear, (o) => (o.sameAsFullBank === true ? 1 : 0)),
     standardErrors: {
       meanItems: standardErrorOf(outcomes, (o) => o.items),
-      // By the delta method: of a root of a mean, and of a squared correlation.
+      // The delta method for the root of a mean and for a squared correlation.
       rmse: standardErrorOf(outcomes, squaredError) / (2 * rmse || 1),
       reliability: reliability && (2 * Math.sqrt(reliability) * (1 - reliability)) / Math.sqrt(outcomes.length),
     },
@@ -150,7 +158,10 @@ export function decisionsAt(
   };
 }
 
-/** The mean distance of what was stated from what came true, by tenths, each as heavy as it was often stated. */
+/**
+ * The mean distance between stated probabilities and true shares. Probabilities are grouped by tenths, weighted by
+ * their number.
+ */
 export type Gap = { mean: number; se: number; tenths: { stated: number; true: number; results: number }[] };
 
 function probabilityGaps(outcomes: readonly Outcome[]): { levels: Gap; likeliest: Gap } {
@@ -190,7 +201,6 @@ export function meanOf<T>(list: readonly T[], value: (item: T) => number): numbe
   return sum / list.length;
 }
 
-/** The standard error of a mean. */
 export function standardErrorOf<T>(list: readonly T[], value: (item: T) => number): number {
   const mean = meanOf(list, value);
   return Math.sqrt(meanOf(list, (item) => (value(item) - mean) ** 2) / list.length);

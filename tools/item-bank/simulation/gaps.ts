@@ -2,7 +2,7 @@ import { information } from '../../../src/engine/scoring/irt.ts';
 import type { AtAbility } from './delivered.ts';
 import type { CountedItem, SubjectBank } from '../../../src/engine/item-bank/load.ts';
 
-/** An ability at which even a full sitting gives too little information, and what would mend it. */
+/** An ability at which even a full sitting gives too little information, and the new items that would close the gap. */
 export type Gap = {
   theta: number;
   full: number;
@@ -11,16 +11,16 @@ export type Gap = {
   b: readonly [min: number, max: number];
 };
 
-/** The goal for the error of an estimate; the prior's own information is 1. */
+/** The information for the goal of the standard error. The prior contributes an information of 1. */
 const errorGoal = 0.295;
 export const wantedInformation = 1 / errorGoal ** 2 - 1;
 
-/** The most items of a sitting, of which each domain has its share. */
+/** The maximum length of a sitting. Each domain gets its share of these items. */
 const longest = 40;
-/** Beyond these abilities there are few learners. */
+/** Few learners have abilities beyond these. */
 const looksWithin = 2;
 
-/** The mean information of the domain's best items at θ, as many of them as a sitting takes. */
+/** The mean information of a domain's best items at θ, for as many items as a sitting takes. */
 function strength(items: readonly CountedItem[], theta: number, count: number): number {
   const best = items
     .map((item) => information(item, theta))
@@ -30,9 +30,8 @@ function strength(items: readonly CountedItem[], theta: number, count: number): 
 }
 
 /**
- * Where a sitting of 40 items, at the simulated information per item, gives less than the goal for the error needs: the
- * domain whose best items give least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close
- * the gap.
+ * Finds abilities at which 40 items give less information than the goal needs. For each, it names the domain with the
+ * weakest best items, and how many new items (a = 1.3, constructed response, b near θ) would close the gap.
  */
 export function informationGaps({ version }: SubjectBank, abilities: readonly AtAbility[]): Gap[] {
   const newItem = 1.3 ** 2 / 4;
@@ -61,7 +60,6 @@ export function informationGaps({ version }: SubjectBank, abilities: readonly At
   });
 }
 
-/** The information of all items together. */
 export function bankInformation(items: readonly CountedItem[], theta: number): number {
   return items.reduce((sum, item) => sum + information(item, theta), 0);
 }

@@ -4,8 +4,8 @@ import type { SimulationReport } from './simulate.ts';
 import type { ConditionFigures } from './figures.ts';
 
 /**
- * One goal for a bank with what the simulation measured. `figure` is null where nothing could be measured, `se`, its
- * standard error, also where none is known.
+ * A goal of a bank with its simulated figure. `figure` is null if there are no data. `se`, the standard error, is also
+ * null if it is unknown.
  */
 export type GoalResult = {
   goal: string;
@@ -19,7 +19,7 @@ export type GoalResult = {
 type Measured = { figure: number | null; se: number | null };
 type Goal = { goal: string; measure: (report: SimulationReport) => Measured; min?: number; max?: number };
 
-/** A share of `base` learners. */
+/** A share of `base` learners with its standard error. */
 function share(figure: number | null, base: number): Measured {
   return { figure, se: figure === null || base <= 0 ? null : Math.sqrt((figure * (1 - figure)) / base) };
 }
@@ -29,7 +29,7 @@ const ofAll = (figure: (report: SimulationReport) => number | null) => (r: Simul
 const whereClear = (figure: (report: SimulationReport) => number | null) => (r: SimulationReport) =>
   share(figure(r), r.population.learners * r.population.gate.clear);
 
-/** Goals that are not the same for all subjects. */
+/** Goals that differ between subjects. */
 const maxItems: Record<Subject, number> = { digital: 35, english: 37, maths: 35 };
 const maxRmse: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.295 };
 const finestLeast: Record<Subject, number | null> = { digital: null, english: 0.73, maths: 0.75 };
@@ -46,7 +46,7 @@ function highestOverlap({ abilities }: SimulationReport): Measured {
   return { figure: share, se };
 }
 
-/** What is delivered, and to whom. */
+/** Goals for the delivered items. */
 function deliveryGoals(subject: Subject): Goal[] {
   return [
     { goal: 'highest exposure of an item', measure: ofAll((r) => r.exposure.highest), max: 0.6 },
@@ -88,7 +88,7 @@ function deliveryGoals(subject: Subject): Goal[] {
   ];
 }
 
-/** Whether what a result says of itself is so. */
+/** Goals for the statements of a result about itself. */
 const honestyGoals: Goal[] = [
   {
     goal: 'stated probabilities of levels differ from what came true, on average',
@@ -202,10 +202,7 @@ function goalsOf(subject: Subject): Goal[] {
   ];
 }
 
-/**
- * Skips whatever the item asks bias the estimate itself, and the harsh bank has goals of its own: both without this
- * one.
- */
+/** Two conditions have no goal for the decision: skips bias the estimate, and the harsh bank has its own goals. */
 const stressGateLeast = 0.9;
 
 /** Every goal with its figure, in the order of the report. */

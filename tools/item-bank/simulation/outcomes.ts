@@ -15,9 +15,9 @@ import type { OutcomeRow, OutcomeSources, OutcomeTable } from '../../../src/sand
 
 const seed = 'outcomes-1';
 const perSubject = 300;
-/** Abilities are spread evenly: the learners who are drawn, not the table, have the population's distribution. */
+/** Abilities are evenly spaced. The sandbox draws learners with the population's distribution from this table. */
 const furthest = 3;
-/** One sitting in so many ends early because time runs out, so that domains without a score occur as they really do. */
+/** One sitting in this many ends early by its time limit, so that some domains have no score, as in real use. */
 const cutShortEvery = 20;
 const shortest = 13;
 
@@ -31,8 +31,8 @@ export const outcomeSources = (files: BankFiles): OutcomeSources => ({
 });
 
 /**
- * Delivers and scores simulated sittings of one subject by number; each has a stream of its own, so any can be made
- * alone.
+ * Delivers and scores the simulated sittings of one subject by number. Each sitting has its own random stream, so each
+ * can be made alone.
  */
 export function outcomeMaker(files: BankFiles, subject: Subject): (number: number) => OutcomeRow {
   const { version } = bankOf(files).subjects[subject];
@@ -76,7 +76,7 @@ export function simulateOutcomes(files: BankFiles, onSubject: (subject: Subject)
   return { made_from: outcomeSources(files), seed, subjects: { digital: digital!, english: english!, maths: maths! } };
 }
 
-/** The committed form: one outcome a line, so that a renewal can be read as a difference. */
+/** The text of the committed file: one outcome in each line, so that a diff shows the changes. */
 export function outcomesText(table: OutcomeTable): string {
   const lines = Object.entries(table.subjects).map(
     ([subject, { cuts, outcomes }]) =>

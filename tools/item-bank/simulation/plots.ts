@@ -1,9 +1,9 @@
-/** Line and bar plots as SVG text: the same data give the same bytes, and they read in black and white. */
+/** Line plots as SVG text. The same data give the same bytes. The plots are readable in black and white. */
 export type Series = { name: string; points: readonly (readonly [x: number, y: number])[]; dashed?: boolean };
 
 export type Plot = {
   title: string;
-  /** What the plot shows, in a sentence for somebody who can't see it. */
+  /** A sentence that describes the plot for people who cannot see it. */
   description: string;
   xLabel: string;
   yLabel: string;
@@ -11,7 +11,7 @@ export type Plot = {
   /** The y axis begins at 0. */
   maxY: number;
   series: readonly Series[];
-  /** Vertical lines with a word each, such as the cuts. */
+  /** Vertical lines with labels, such as the cuts. */
   marks?: readonly { x: number; label: string }[];
 };
 

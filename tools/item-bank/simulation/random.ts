@@ -6,8 +6,8 @@ export function standardNormal(random: Uniform): number {
 }
 
 /**
- * Draws for simulations of millions, from the small fast counter generator sfc32 (Doty-Humphrey, PractRand); three
- * draws of the source seed it. Never for secrets.
+ * A fast generator for simulations, sfc32 (Doty-Humphrey, PractRand), seeded by three draws of the source. Never use it
+ * for secrets.
  */
 export function simulationRandom(source: Uniform): Uniform {
   const word = () => Math.floor(source.float() * 2 ** 32) | 0;

@@ -15,10 +15,10 @@ const percent = (value: number | null, places = 1): string =>
 const figure = (value: number | null, places = 3): string =>
   value === null ? '–' : value.toFixed(places).replace('-', '−');
 
-/** A bar would end the table's cell. */
+/** A vertical bar would end the table's cell. */
 const inCell = (text: string): string => text.replaceAll('|', '\\|');
 
-/** Goals whose figures are numbers rather than shares. */
+/** Goals that are measured as numbers, not as shares. */
 const plainGoals = new Set(['mean number of items', 'RMSE of θ', 'reliability']);
 
 function goalRow({ goal, figure: value, se, min, max, met }: GoalResult): string {
@@ -48,7 +48,7 @@ export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, b
 
 function informationPlot({ subject, abilities }: SimulationReport, bank: SubjectBank, marks: Mark[]): string {
   const whole = curve.map((theta) => [theta, bankInformation(bank.version.items, theta)] as const);
-  // Room above the highest curve for the names of the cuts.
+  // Leaves room above the highest curve for the names of the cuts.
   const max = Math.ceil((1.2 * Math.max(...whole.map(([, y]) => y))) / 10) * 10;
   return plotSvg({
     title: `Information against ability, ${subject}`,
@@ -133,7 +133,7 @@ function gapLines(gaps: readonly Gap[]): string[] {
 
 const listed = (ids: readonly string[]): string => (ids.length === 0 ? 'none' : ids.join(', '));
 
-/** A share of so many with its standard error. */
+/** A share of `base` learners with its standard error. */
 function shareOf(value: number, base: number): string {
   return `${percent(value)} (${percent(Math.sqrt((value * (1 - value)) / Math.max(1, base)), 2)})`;
 }
@@ -224,8 +224,8 @@ function retakeLines({ retakes }: SimulationReport): string[] {
 const density = (z: number): number => Math.exp(-(z ** 2) / 2) / Math.sqrt(2 * Math.PI);
 
 /**
- * What errors of this size cost at cuts, and what error a goal would need: no way of choosing or stopping gets round
- * it.
+ * The effect of such errors at cuts, and the error that a goal would need. No other selection or stopping rule can do
+ * better.
  */
 function limitLines({ cuts, population, abilities, stress }: SimulationReport): string[] {
   const gate = cuts.find(({ level }) => level === 'level1')!.theta;
@@ -318,7 +318,7 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
   ];
 }
 
-/** The report as Markdown. `plots` is the folder of the plots as the report links to it. */
+/** The report as Markdown. `plots`: the folder of the plots, relative to the report. */
 export function simulationMarkdown(
   simulations: readonly SubjectSimulation[],
   banks: Record<Subject, SubjectBank>,

@@ -28,26 +28,26 @@ import { decisionsAt, figuresOf, meanOf, squaredError, standardErrorOf } from '.
 import type { ConditionFigures, Decisions, Outcome } from './figures.ts';
 
 /**
- * Simulation of a bank: learners of known ability answer by the model, and what the engines say is compared with the
- * truth. Because the answers obey the model that scores them, every figure is a ceiling for real use.
- * Delivery is passed in, so that any way of choosing items can be measured.
+ * Simulates a bank: learners of known ability answer by the model, and the results are compared with the truth. Real
+ * answers fit the model less well, so every figure is an upper limit. Delivery is a parameter, so that any selection of
+ * items can be measured.
  */
 
-/** A whole sitting: the indices of the items given, in order, and the final estimate. */
+/** A sitting: the indices of the delivered items in order, and the final estimate. */
 export type Delivered = { given: readonly number[]; ability: EapEstimate; posterior: Posterior };
-/** `seen`: ids of items that the learner saw lately. */
+/** `seen`: IDs of items that the learner had recently. */
 export type Deliver = (answers: (index: number) => boolean, random: Uniform, seen?: Iterable<string>) => Delivered;
-/** The same with the number of items given. */
+/** Delivers the stated number of items. */
 export type DeliverLength = (answers: (index: number) => boolean, random: Uniform, length: number) => Delivered;
 
 export type SimulationSetup = {
   bank: BankVersion<SimulatedItem>;
-  /** The delivery to measure, and as its yardstick random choice under the same rules. */
+  /** The delivery to measure, and random choice under the same rules as its yardstick. */
   adaptive: Deliver;
   random: DeliverLength;
   minPerDomain: number;
   learners: number;
-  /** A source of seeds by name: the same name must give the same draws on every run. */
+  /** A source of seeds by name. The same name must give the same draws in every run. */
   seed: (name: string) => Uniform;
   /** Called after each sitting. */
   progress?: () => void;
@@ -60,36 +60,35 @@ export type SimulationReport = {
   learners: number;
   cuts: { level: Level; theta: number }[];
   population: ConditionFigures;
-  /** Share by which the RMSE is below that of random choice, for the same learners at the same lengths. */
+  /** By which share the RMSE is below that of random choice, for the same learners and lengths. */
   rmseGain: number;
   rmseGainSe: number;
   randomChoiceRmse: number;
   exposure: Exposure;
-  /** The share of sittings that used each item, highest first. */
+  /** The share of sittings that used each item, the highest share first. */
   exposures: { id: string; share: number }[];
   content: ContentFigures;
-  /** Whether a learner meets a level: of everybody, and where the reported interval is clear of the cut. */
+  /** The decisions at each cut: for all learners, and for results whose reported interval excludes the cut. */
   decisions: Decisions[];
   atCuts: { level: Level; theta: number; learners: number; coverage: number; reportedCoverage: number; rmse: number }[];
-  /** Learners at θ = −2.5 and +2.5 together; of the reported interval. */
+  /** The reported intervals of learners at θ = −2.5 and θ = +2.5 together. */
   extremes: { coverage: number; low: number; high: number; rmse: number };
   abilities: AtAbility[];
   minGiven: { share: number; item: string; under: string[]; learners: number };
   stress: { name: StressName; note: string; figures: ConditionFigures }[];
   changes: { name: ChangeName; note: string; learners: number; found: number }[];
-  /** One learner's sittings one after the other, all within a year. */
+  /** Several sittings of one learner within a year. */
   retakes: { sitting: number; learners: number; rmse: number; se: number; meanItems: number; repeated: number }[];
 };
 
-/** Named by what they are goals for. */
 export const maxTypeShare = 0.6;
 export const givenLeast = 0.01;
 const sittingsInARow = 5;
 const gridAbilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
 /**
- * `compare` also answers the whole bank, and as many items chosen at random; `judge` also looks at probabilities and
- * fit.
+ * `compare`: the learner also answers all items of the bank, and as many random items. `judge`: probabilities and
+ * person fit are also measured.
  */
 type Condition = {
   name: string;
@@ -99,16 +98,16 @@ type Condition = {
   learner: MakeLearner;
 };
 
-/** What became of one condition's sittings, as plain data: another thread can have run them. */
+/** The outcomes of one condition as plain data, because another thread can have run the condition. */
 export type ConditionResult = {
   outcomes: Outcome[];
-  /** The indices of the items that each sitting gave, in order. */
+  /** The indices of each sitting's items, in order. */
   given: (readonly number[])[];
-  /** Of `retakes` alone, which are sittings in a row. */
+  /** Only for the condition `retakes`, whose sittings follow one another. */
   retakes: SimulationReport['retakes'];
 };
 
-/** A simulation as conditions that need nothing of each other, each with a stream of chance of its own. */
+/** A simulation as independent conditions, each with its own random stream. */
 export type Simulation = { bench: Bench; conditions: ReadonlyMap<string, Condition> };
 
 const retakesName = 'retakes';
@@ -143,11 +142,10 @@ export function prepareSimulation(setup: SimulationSetup): Simulation {
   return { bench, conditions: new Map(conditions.map((condition) => [condition.name, condition])) };
 }
 
-/** How many sittings a condition has. */
 export const sittingsOf = ({ name, learners }: Condition): number =>
   name === retakesName ? sittingsInARow * learners : learners;
 
-/** Takes some milliseconds a sitting; the same setup gives the same result. */
+/** Takes some milliseconds for each sitting. The same setup gives the same result. */
 export function runCondition({ bench, conditions }: Simulation, name: string): ConditionResult {
   const condition = conditions.get(name)!;
   return name === retakesName
@@ -155,7 +153,7 @@ export function runCondition({ bench, conditions }: Simulation, name: string): C
     : { ...run(bench, condition), retakes: [] };
 }
 
-/** Runs every condition, one after the other. */
+/** Runs all conditions one after another. */
 export function simulate(setup: SimulationSetup): SimulationReport {
   const simulation = prepareSimulation(setup);
   const names = [...simulation.conditions.keys()];
@@ -168,7 +166,7 @@ function gainOver(
   rmse: number,
 ): Pick<SimulationReport, 'rmseGain' | 'rmseGainSe' | 'randomChoiceRmse'> {
   const randomChoiceRmse = Math.sqrt(meanOf(outcomes, (o) => (o.atRandom! - o.theta) ** 2));
-  // The learners are the same, so their two errors are taken together.
+  // Both errors are of the same learners, so the standard error is of their difference.
   const se = standardErrorOf(
     outcomes,
     (o) => (squaredError(o) / rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
@@ -184,7 +182,7 @@ const extremesOf = (low: ConditionFigures, high: ConditionFigures): SimulationRe
   rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
 });
 
-/** What all conditions together say. */
+/** Combines the outcomes of all conditions. */
 export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, ConditionResult>): SimulationReport {
   const { setup, prepared } = bench;
   const { bank, cuts } = prepared;
@@ -273,7 +271,8 @@ function run(bench: Bench, condition: Condition): Pick<ConditionResult, 'outcome
   const given: (readonly number[])[] = [];
   const outcomes = Array.from({ length: condition.learners }, (_, k) => {
     const learner = condition.learner(draw, k);
-    // Every item's luck is settled beforehand, so that the sitting and the whole bank see the same learner.
+    // The right and wrong answers to all items are drawn first, so that the sitting and the full bank test the same
+    // learner.
     for (let i = 0; i < uniforms.length; i++) uniforms[i] = draw.float();
     const { delivered, rights } = sit(setup.adaptive, learner, uniforms, draw);
     given.push(delivered.given);
@@ -293,7 +292,7 @@ function run(bench: Bench, condition: Condition): Pick<ConditionResult, 'outcome
 const drawsOf = ({ setup }: Bench, { name }: Condition): Uniform =>
   simulationRandom(setup.seed(`${setup.bank.subject}:${name}`));
 
-/** One sitting with what was right, in order. */
+/** One sitting with its right and wrong answers, in order. */
 function sit(
   deliver: Deliver,
   { chance }: Learner,
@@ -363,14 +362,13 @@ function outcomeOf(
 const rungOf = (cuts: readonly { level: Level }[], placement: Placement): number =>
   1 + cuts.findIndex(({ level }) => level === placement);
 
-/** A domain's count may differ from its share of the items given by this much, which whole items make unavoidable. */
+/** The largest difference between a domain's count and its share of the items, which integers make unavoidable. */
 export const blueprintToleranceItems = 1.5;
 
-/** Abilities with what was given. */
+/** The true ability and the items of each sitting. */
 const sittingsWith = ({ outcomes, given }: ConditionResult): { theta: number; given: readonly number[] }[] =>
   outcomes.map(({ theta }, k) => ({ theta, given: given[k]! }));
 
-/** How often each item was given. */
 function countsOf({ setup }: Bench, { given }: ConditionResult): Float64Array {
   const counts = new Float64Array(setup.bank.items.length);
   for (const items of given) for (const i of items) counts[i]!++;
@@ -396,7 +394,10 @@ function abilityOf(bench: Bench, theta: number, result: ConditionResult): AtAbil
   };
 }
 
-/** Learners who sit again and again within a year, their ability unchanged; luck with an item is drawn anew. */
+/**
+ * Simulates several sittings of each learner within a year. The ability stays the same, and answers to repeated items
+ * are drawn again.
+ */
 function retakesOf(bench: Bench, condition: Condition): SimulationReport['retakes'] {
   const { setup } = bench;
   const { items } = setup.bank;
