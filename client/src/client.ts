@@ -5,19 +5,17 @@ import { sha256Hex } from './hash.ts';
 import type {
   Assessment,
   EventLine,
+  FeedEntry,
   Group,
   GroupChange,
   GroupDetail,
   GroupInput,
-  Learner,
   LearnerDetail,
-  LearnerTombstone,
+  LearnerEntry,
   Operations,
   Provisioned,
   ProvisionInput,
   RegisteredWebhookEndpoint,
-  ScopeExitTombstone,
-  Tombstone,
   WebhookEndpoint,
   WebhookInput,
 } from './openapi.ts';
@@ -43,8 +41,6 @@ export type ClientOptions = {
 };
 
 type ListQuery<Id extends OperationId> = Omit<Operations[Id]['query'], 'cursor'>;
-
-export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
 
 export type Evidence = {
   bytes: Uint8Array;
@@ -141,7 +137,7 @@ export class Client {
   };
 
   readonly learners = {
-    list: (query: ListQuery<'listLearners'> = {}, options: WalkOptions = {}): Walk<Learner | LearnerTombstone> =>
+    list: (query: ListQuery<'listLearners'> = {}, options: WalkOptions = {}): Walk<LearnerEntry> =>
       this.#walk('listLearners', query, options),
 
     /** @param ref your own reference; it may hold `/` and `:` */

@@ -1,5 +1,5 @@
 export { Client } from './client.ts';
-export type { ClientOptions, FeedEntry, Evidence } from './client.ts';
+export type { ClientOptions, Evidence } from './client.ts';
 export {
   ApiError,
   ArsError,

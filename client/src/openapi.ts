@@ -1,18 +1,28 @@
 // Made from docs/openapi.json by test/support/client-types.ts: npm run check -- --write.
 
+/** An entry of the feed of results: a result, a tombstone, or a scope exit. */
+export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
+
+/** The result of a completed assessment. */
 export type Assessment = {
+  /** The result's ID. It never changes. */
   assessment_id: string;
+  /** Distinguishes a result from a tombstone. */
   status: 'completed';
   /** Sync position: rises whenever anything in this record changes. */
   updated_at: string;
+  /** The learner who took the assessment. */
   learner: {
     /** Opaque; the same for as long as the learner exists. */
     learner_id: string;
     /** Your own learner reference. */
     ref: string | null;
+    /** The learner's name now. */
     full_name: string;
   };
+  /** When the learner finished the assessment. */
   assessed_at: string;
+  /** Subject of the assessment. */
   subject: 'digital' | 'english' | 'maths';
   /** Name of the assessment framework. */
   framework: string;
@@ -22,7 +32,9 @@ export type Assessment = {
   rqf_level_code: 1 | 2 | 3 | 5 | null;
   /** The result is below Level 1: the digital entitlement eligibility gate where subject is digital. */
   below_level_1: boolean | null;
+  /** Level with its sub-level of Entry; open to other text. */
   working_level: string | null;
+  /** The level above working_level; null at the highest level. */
   recommended_next_level: string | null;
   /** A 95 % confidence interval crossed the deciding rule's threshold. */
   is_borderline: boolean;
@@ -30,9 +42,11 @@ export type Assessment = {
   needs_review: boolean;
   /** When a person at the provider last looked at this result and decided on it. Left out where nobody did. The flags stay as they were: they say how the result came about. */
   reviewed_at?: string;
+  /** The domains of the subject. */
   domains: Domain[];
   /** How likely each level is, given the answers, by the name that working_level would have, lowest first; thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level. */
   level_probabilities: Record<string, number> | null;
+  /** Address of the evidence PDF in this API. */
   evidence_pack_url: string;
   /** SHA-256 of the evidence PDF. */
   report_sha256: string | null;
@@ -40,17 +54,23 @@ export type Assessment = {
   groups: GroupSummary[];
 };
 
+/** A part of the subject, and how the learner did in it. */
 export type Domain = {
+  /** Name of the domain. */
   name: string;
+  /** Score in per cent; null when not judged. */
   score_pct: number | null;
   /** Open enum: secure, developing, needs_support, not_assessed; null when not judged. */
   status: string | null;
 };
 
+/** A group of a learner. */
 export type GroupSummary = {
+  /** The group's ID. It never changes. */
   id: string;
-  /** The client's own group reference. */
+  /** Your own group reference. */
   ref: string;
+  /** Name of the group. */
   name: string;
   /** Open enum: tolerate values that you do not know. */
   type: string;
@@ -58,30 +78,45 @@ export type GroupSummary = {
 
 /** The record was withdrawn: remove it. */
 export type Tombstone = {
+  /** The result's ID. It never changes. */
   assessment_id: string;
+  /** Distinguishes a tombstone from a result. */
   status: 'deleted';
+  /** Sync position: when the record left the feed. */
   updated_at: string;
 };
 
 /** Only on polls with group_id and since: the learner left the requested groups. */
 export type ScopeExitTombstone = {
+  /** The result's ID. It never changes. */
   assessment_id: string;
+  /** Sync position: when the record left the feed. */
   updated_at: string;
+  /** Only scope exits have this field. */
   removed: {
+    /** The result still exists. */
     reason: 'left_scope';
+    /** The filter that the learner left. */
     scope: 'group_id';
   };
 };
 
+/** Where the next page is. */
 export type Pagination = {
   /** The page size that was used. */
   limit: number;
+  /** Whether another page follows. */
   has_more: boolean;
   /** Absolute address of the next page; null when exhausted. */
   next: string | null;
 };
 
+/** The sums of buckets, or with buckets the results in them. */
+export type FeedDigest = DigestBuckets | DigestMembers;
+
+/** The sums of every bucket. */
 export type DigestBuckets = {
+  /** Number of an ID's last bits that name its bucket. */
   bits: number;
   /** How far the feed went at the moment that this shows. */
   through: string;
@@ -95,23 +130,35 @@ export type DigestBuckets = {
   buckets: number[][];
 };
 
+/** The results in the requested buckets. */
 export type DigestMembers = {
+  /** Number of an ID's last bits that name its bucket. */
   bits: number;
   /** How far the feed went at the moment that this shows. */
   through: string;
+  /** The results in the requested buckets. */
   assessments: {
+    /** The result's ID. It never changes. */
     assessment_id: string;
+    /** Sync position of the result. */
     updated_at: string;
   }[];
 };
 
+/** An entry of the list of learners: a learner or a tombstone. */
+export type LearnerEntry = Learner | LearnerTombstone;
+
+/** A learner with the newest result of each subject. */
 export type Learner = {
   /** Opaque; the same for as long as the learner exists. */
   learner_id: string;
+  /** Distinguishes a learner from a tombstone. */
   status: 'active';
   /** Your own learner reference. */
   ref: string | null;
+  /** The learner's name now. */
   full_name: string;
+  /** When the newest result was assessed; null without a result. */
   last_assessed_at: string | null;
   /** The newest completed result of each subject. */
   last_assessed: LastAssessed[];
@@ -121,9 +168,13 @@ export type Learner = {
   updated_at: string;
 };
 
+/** The newest result in a subject. */
 export type LastAssessed = {
+  /** Subject of the assessment. */
   subject: 'digital' | 'english' | 'maths';
+  /** The result's ID. It never changes. */
   assessment_id: string;
+  /** When the learner finished the assessment. */
   assessed_at: string;
   /** Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3. */
   rqf_level: string | null;
@@ -131,7 +182,9 @@ export type LastAssessed = {
   rqf_level_code: 1 | 2 | 3 | 5 | null;
   /** The result is below Level 1: the digital entitlement eligibility gate where subject is digital. */
   below_level_1: boolean | null;
+  /** Level with its sub-level of Entry; open to other text. */
   working_level: string | null;
+  /** The level above working_level; null at the highest level. */
   recommended_next_level: string | null;
 };
 
@@ -139,17 +192,23 @@ export type LastAssessed = {
 export type LearnerTombstone = {
   /** Opaque; the same for as long as the learner exists. */
   learner_id: string;
+  /** Distinguishes a tombstone from a learner. */
   status: 'deleted';
+  /** Sync position: when the learner was removed. */
   updated_at: string;
 };
 
+/** A learner with every completed result. */
 export type LearnerDetail = {
   /** Opaque; the same for as long as the learner exists. */
   learner_id: string;
+  /** Distinguishes a learner from a tombstone. */
   status: 'active';
   /** Your own learner reference. */
   ref: string | null;
+  /** The learner's name now. */
   full_name: string;
+  /** When the newest result was assessed; null without a result. */
   last_assessed_at: string | null;
   /** The newest completed result of each subject. */
   last_assessed: LastAssessed[];
@@ -161,33 +220,47 @@ export type LearnerDetail = {
   assessments: Assessment[];
 };
 
+/** The learner and the open invitation. */
 export type Provisioned = {
   /** Opaque; the same for as long as the learner exists. */
   learner_id: string;
+  /** Your own learner reference. */
   ref: string | null;
+  /** The learner's full name. */
   full_name: string;
   /** Where the learner sits the assessment. Hand it to this learner only. */
   assessment_url: string;
+  /** The invitation's ID. */
   invitation_id: string;
+  /** When the invitation expires. */
   expires_at: string;
   /** All active groups of the learner. */
   groups: GroupSummary[];
   /** Groups of the request that are archived: joined, but shown nowhere until they are active again. */
   archived_groups: GroupSummary[];
+  /** When the invitation was created. */
   created_at: string;
 };
 
+/** The learner to provision. */
 export type ProvisionInput = {
+  /** The learner's full name. */
   full_name: string;
+  /** Address that receives the invitation. */
   email?: string;
+  /** Your own learner reference. A reference that exists updates its learner. */
   ref?: string;
   /** Requires ref. Missing groups are created, existing ones joined. */
   groups?: GroupInput[];
 };
 
+/** A group to create or to join. */
 export type GroupInput = {
+  /** Your own group reference. With type, it identifies the group. */
   ref: string;
+  /** Name of the group. */
   name: string;
+  /** Type of the group. */
   type:
     | 'cohort'
     | 'course'
@@ -202,67 +275,101 @@ export type GroupInput = {
     | 'year_group';
 };
 
+/** A group of learners. */
 export type Group = {
+  /** The group's ID. It never changes. */
   id: string;
+  /** Your own group reference. */
   ref: string;
+  /** Name of the group. */
   name: string;
   /** Open enum. Groups of type team are managed from the organisation's teams. */
   type: string;
   /** False: archived. */
   active: boolean;
+  /** When the group was created. */
   created_at: string;
+  /** The time that since is compared with. */
   updated_at: string;
 };
 
+/** A group with its number of members. */
 export type GroupDetail = {
+  /** The group's ID. It never changes. */
   id: string;
+  /** Your own group reference. */
   ref: string;
+  /** Name of the group. */
   name: string;
   /** Open enum. Groups of type team are managed from the organisation's teams. */
   type: string;
   /** False: archived. */
   active: boolean;
+  /** When the group was created. */
   created_at: string;
+  /** The time that since is compared with. */
   updated_at: string;
   /** Active members. */
   member_count: number;
 };
 
+/** At least one change. */
 export type GroupChange = {
+  /** The new name. */
   name?: string;
+  /** False archives the group. */
   active?: boolean;
 };
 
+/** The learners to add or remove. */
 export type LearnerRefs = {
+  /** Your own learner references. */
   learner_refs: string[];
 };
 
+/** A webhook endpoint. */
 export type WebhookEndpoint = {
+  /** The endpoint's ID. */
   id: string;
+  /** Address that receives the events. */
   url: string;
+  /** Types of events that the endpoint receives. */
   event_types: ('assessment.completed' | 'learner.groups.updated')[];
   /** Null: all groups. */
   group_ids: string[] | null;
+  /** Only an active endpoint receives deliveries. */
   status: 'active' | 'paused' | 'disabled';
+  /** Why the service disabled the endpoint; otherwise null. */
   disabled_reason: string | null;
+  /** When the endpoint was registered. */
   created_at: string;
+  /** When the endpoint last changed. */
   updated_at: string;
 };
 
+/** A new webhook endpoint with its signing secret. */
 export type RegisteredWebhookEndpoint = {
+  /** The endpoint's ID. */
   id: string;
+  /** Address that receives the events. */
   url: string;
+  /** Types of events that the endpoint receives. */
   event_types: ('assessment.completed' | 'learner.groups.updated')[];
   /** Null: all groups. */
   group_ids: string[] | null;
+  /** Only an active endpoint receives deliveries. */
   status: 'active' | 'paused' | 'disabled';
+  /** Why the service disabled the endpoint; otherwise null. */
   disabled_reason: string | null;
+  /** When the endpoint was registered. */
   created_at: string;
+  /** When the endpoint last changed. */
   updated_at: string;
   /** Signing secret: shown this once only. */
   secret: string;
 };
 
+/** The endpoint to register. */
 export type WebhookInput = {
   /** An https address that the public internet can reach, without credentials or fragment. */
   url: string;
@@ -296,15 +403,20 @@ export type EventLine = {
 /** The headers that an endpoint gets. */
 export type DeliveryHeaders = Record<string, string>;
 
+/** A learner completed an assessment. */
 export type AssessmentCompleted = {
+  /** Type of the event. */
   event: 'assessment.completed';
+  /** When the event occurred. */
   occurred_at: string;
   data: Assessment;
   /** Every group of the learner, archived ones included. */
   group_ids: string[];
 };
 
+/** A learner joined or left groups. */
 export type LearnerGroupsUpdated = {
+  /** Type of the event. */
   event: 'learner.groups.updated';
   /** Your own learner reference. */
   learner_ref: string;
@@ -312,6 +424,7 @@ export type LearnerGroupsUpdated = {
   added: string[];
   /** Groups that the learner left. */
   removed: string[];
+  /** When the event occurred. */
   occurred_at: string;
 };
 
@@ -379,8 +492,11 @@ export type Operations = {
     query: {};
     body: undefined;
     reply: {
+      /** Always ok. */
       status: 'ok';
+      /** ID of your organisation. */
       organisation_id: string;
+      /** Version of the API. */
       api_version: 'v1';
     };
   };
@@ -422,7 +538,8 @@ export type Operations = {
     };
     body: undefined;
     reply: {
-      data: (Assessment | Tombstone | ScopeExitTombstone)[];
+      /** The entries of this page. */
+      data: FeedEntry[];
       pagination: Pagination;
     };
   };
@@ -477,7 +594,7 @@ export type Operations = {
     };
     body: undefined;
     reply: {
-      data: DigestBuckets | DigestMembers;
+      data: FeedDigest;
     };
   };
   /** Find what a copy lacks: headers alone */
@@ -555,7 +672,8 @@ export type Operations = {
     };
     body: undefined;
     reply: {
-      data: (Learner | LearnerTombstone)[];
+      /** The entries of this page. */
+      data: LearnerEntry[];
       pagination: Pagination;
     };
   };
@@ -585,7 +703,7 @@ export type Operations = {
   /** Read a learner with assessment history */
   getLearner: {
     path: {
-      /** Your own learner reference. */
+      /** Your own learner reference, percent-encoded: / becomes %2F. */
       ref: string;
     };
     query: {};
@@ -597,7 +715,7 @@ export type Operations = {
   /** Read a learner with assessment history: headers alone */
   getLearnerHead: {
     path: {
-      /** Your own learner reference. */
+      /** Your own learner reference, percent-encoded: / becomes %2F. */
       ref: string;
     };
     query: {};
@@ -634,6 +752,7 @@ export type Operations = {
     };
     body: undefined;
     reply: {
+      /** The groups of this page. */
       data: Group[];
       pagination: Pagination;
     };
@@ -721,8 +840,11 @@ export type Operations = {
     query: {};
     body: LearnerRefs;
     reply: {
+      /** Learners who joined. */
       added: string[];
+      /** Learners who were members already. */
       already_members: string[];
+      /** References of no learner. */
       not_found: string[];
     };
   };
@@ -735,7 +857,9 @@ export type Operations = {
     query: {};
     body: LearnerRefs;
     reply: {
+      /** Learners who left. */
       removed: string[];
+      /** References of no member. */
       not_members: string[];
     };
   };
@@ -745,6 +869,7 @@ export type Operations = {
     query: {};
     body: undefined;
     reply: {
+      /** The endpoints. */
       data: WebhookEndpoint[];
       pagination: Pagination;
     };

@@ -15,6 +15,7 @@ const health: Route = {
   id: 'health',
   tag: 'Health',
   summary: 'Check the credentials',
+  description: 'Returns 200 with the ID of your organisation if the access key is valid.',
   query: [],
   allowsRestrictedKeys: true,
   answers: {
@@ -22,9 +23,9 @@ const health: Route = {
       description: 'The credentials are valid.',
       headers: ['Cache-Control'],
       schema: Type.Object({
-        status: Type.Literal('ok'),
-        organisation_id: Type.String({ format: 'uuid' }),
-        api_version: Type.Literal('v1'),
+        status: Type.Literal('ok', { description: 'Always ok.' }),
+        organisation_id: Type.String({ format: 'uuid', description: 'ID of your organisation.' }),
+        api_version: Type.Literal('v1', { description: 'Version of the API.' }),
       }),
       example: { status: 'ok', organisation_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7', api_version: 'v1' },
     },

@@ -119,9 +119,17 @@ function replyOf(operation: Operation): string {
 }
 
 /** A reply that lasts is no answer to a call; the client has a reader of its own for it. */
-function lasts({ operationId, responses }: Operation): boolean {
-  const isStream = responses['200']?.content?.['application/x-ndjson'] !== undefined;
-  return isStream || operationId === 'listenToEventsHead';
+const lasts = ({ responses }: Operation) => responses['200']?.content?.['application/x-ndjson'] !== undefined;
+
+/** Every GET has a HEAD, which the document leaves out. */
+function withHead([method, operation]: [string, Operation]): [string, Operation][] {
+  if (method !== 'get') return [[method, operation]];
+  const { operationId: id, summary } = operation;
+  const head = { ...operation, operationId: `${id}Head`, summary: `${summary}: headers alone`, responses: { 200: {} } };
+  return [
+    [method, operation],
+    ['head', head],
+  ];
 }
 
 export async function clientTypes(openApi: string): Promise<string> {
@@ -134,7 +142,8 @@ export async function clientTypes(openApi: string): Promise<string> {
   const types: string[] = [];
   const rows: string[] = [];
   for (const [path, methods] of Object.entries(document.paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
+    const isStream = Object.values(methods).some(lasts);
+    for (const [method, operation] of Object.entries(methods).flatMap(withHead)) {
       for (const answer of Object.values(operation.responses)) {
         const { content = {} } = answer.$ref === undefined ? answer : responses[last(answer.$ref)]!;
         for (const [status, found] of Object.entries(content)) {
@@ -142,7 +151,7 @@ export async function clientTypes(openApi: string): Promise<string> {
           for (const code of Object.keys(found.examples ?? {})) codes.add(code);
         }
       }
-      if (lasts(operation)) continue;
+      if (isStream) continue;
       const parameters = (operation.parameters ?? []).map((one) =>
         one.$ref === undefined ? one : shared[last(one.$ref)]!,
       );

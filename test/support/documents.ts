@@ -5,7 +5,7 @@ import type { HeaderMeaning } from '../../src/api/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../../src/api/http/headers.ts';
 import { scenarios } from '../../src/sandbox/conformance/scenarios.ts';
 import { chaosKinds } from '../../src/sandbox/chaos/chaos.ts';
-import { makeOpenApi, openApiText } from '../../src/api/reference/openapi.ts';
+import { makeOpenApi, referenceFiles } from '../../src/api/reference/openapi.ts';
 import { routes } from '../../src/api/route-table.ts';
 import { ApiError, errorTable } from '../../src/platform/errors/errors.ts';
 import { limits } from '../../src/platform/config/limits.ts';
@@ -245,8 +245,14 @@ export const userPages = projectFiles().filter((file) =>
 
 export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/reference/commands.md', make: commandsPage },
-  { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(exampleOrigin)) },
-  { path: 'client/src/openapi.ts', make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))) },
+  ...Object.entries(referenceFiles).map(([name, textOf]) => ({
+    path: `docs/${name}`,
+    make: async () => textOf(await makeOpenApi(exampleOrigin)),
+  })),
+  {
+    path: 'client/src/openapi.ts',
+    make: async () => clientTypes(referenceFiles['openapi.json']!(await makeOpenApi(exampleOrigin))),
+  },
   { path: 'docs/engineering/architecture.svg', make: architecturePicture },
   ...[...userPages, 'docs/decisions/README.md'].map((path) => ({ path, make: () => filled(path) })),
 ];

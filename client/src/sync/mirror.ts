@@ -1,4 +1,5 @@
-import type { Client, FeedEntry } from '../client.ts';
+import type { Client } from '../client.ts';
+import type { FeedEntry } from '../openapi.ts';
 import { ArsError, UnexpectedReplyError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import type { Page } from '../walk.ts';

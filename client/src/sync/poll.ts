@@ -1,4 +1,4 @@
-import type { FeedEntry } from '../client.ts';
+import type { FeedEntry } from '../openapi.ts';
 import { ArsError } from '../errors.ts';
 import type { Page, Walk } from '../walk.ts';
 import { beginWhole } from './mirror.ts';

@@ -12,12 +12,12 @@ import { apiBase } from '../../platform/config/settings.ts';
 export const PaginationSchema = Type.Object(
   {
     limit: Type.Integer({ description: 'The page size that was used.' }),
-    has_more: Type.Boolean(),
+    has_more: Type.Boolean({ description: 'Whether another page follows.' }),
     next: Type.Union([Type.String({ format: 'uri' }), Type.Null()], {
       description: 'Absolute address of the next page; null when exhausted.',
     }),
   },
-  { $id: 'Pagination' },
+  { $id: 'Pagination', description: 'Where the next page is.' },
 );
 
 /** The position of an entry in its list: the value by which the list is sorted, and the ID. */

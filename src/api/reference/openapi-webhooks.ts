@@ -19,27 +19,28 @@ import {
 import { Type } from '../../platform/validation/type.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
-const occurredAt = Type.String({ format: 'date-time' });
+const occurredAt = Type.String({ format: 'date-time', description: 'When the event occurred.' });
+const eventType = (type: EventType) => Type.Literal(type, { description: 'Type of the event.' });
 
 export const AssessmentCompleted = Type.Object(
   {
-    event: Type.Literal(assessmentCompleted),
+    event: eventType(assessmentCompleted),
     occurred_at: occurredAt,
     data: Assessment,
     group_ids: uuids('Every group of the learner, archived ones included.'),
   },
-  { $id: 'AssessmentCompleted' },
+  { $id: 'AssessmentCompleted', description: 'A learner completed an assessment.' },
 );
 
 export const LearnerGroupsUpdated = Type.Object(
   {
-    event: Type.Literal(learnerGroupsUpdated),
+    event: eventType(learnerGroupsUpdated),
     learner_ref: Type.String({ description: 'Your own learner reference.' }),
     added: uuids('Groups that the learner joined.'),
     removed: uuids('Groups that the learner left.'),
     occurred_at: occurredAt,
   },
-  { $id: 'LearnerGroupsUpdated' },
+  { $id: 'LearnerGroupsUpdated', description: 'A learner joined or left groups.' },
 );
 
 type ExampleAssessment = { groups: { id: string }[]; learner: { ref: string | null } };

@@ -21,12 +21,15 @@ const tags = [
 
 const ErrorBody = Type.Object(
   {
-    error: Type.Object({
-      code: Type.String({ description: 'Stable: act on it.' }),
-      message: Type.String({ description: 'For people: what was expected. It may change.' }),
-    }),
+    error: Type.Object(
+      {
+        code: Type.String({ description: 'Stable: act on it.' }),
+        message: Type.String({ description: 'For people: what was expected. It may change.' }),
+      },
+      { description: 'Why the request was refused.' },
+    ),
   },
-  { $id: 'Error' },
+  { $id: 'Error', description: 'The body of every error.' },
 );
 
 const reasons: Record<number, string> = {
@@ -174,29 +177,6 @@ function otherwise(): OpenApiReply {
   };
 }
 
-const refusedHead = 'RefusedWithoutBody';
-
-/** The HEAD operation of a path that has GET: the same headers without a body. */
-function headOf(route: Route): OpenApiOperation {
-  const statuses = [...Object.keys(route.answers).map(Number), ...when(isConditional(route), 304)];
-  const answerOf = (status: number) => ({
-    description: status === 304 ? 'Nothing has changed.' : 'The headers of GET.',
-    headers: headers(answerHeaders(route, status)),
-  });
-  const answers = statuses.filter((status) => status !== 206).map((status) => [status, answerOf(status)]);
-  return {
-    operationId: `${route.id}Head`,
-    tags: [route.tag],
-    summary: `${route.summary}: headers alone`,
-    parameters: parametersOf({ ...route, answers: { 200: route.answers[200]! } }),
-    responses: {
-      ...Object.fromEntries(answers),
-      '4XX': { $ref: `#/components/responses/${refusedHead}` },
-      '5XX': { $ref: `#/components/responses/${refusedHead}` },
-    },
-  };
-}
-
 function successReply(route: Route, status: number, components: Components): OpenApiReply {
   const { description, schema, type = 'application/json', example } = route.answers[status]!;
   const answer = { description, headers: headers(answerHeaders(route, status)) };
@@ -242,17 +222,10 @@ function operationOf(
 
 /** Every path with its methods, and the responses that several methods share. */
 function operationsOf(components: Components) {
-  const replies: Record<string, OpenApiReply> = {
-    [refusedHead]: {
-      description: 'As GET is refused, without a body.',
-      headers: headers(['Retry-After', 'WWW-Authenticate', ...onErrors, ...rate]),
-    },
-  };
+  const replies: Record<string, OpenApiReply> = {};
   const paths: OpenApiDocument['paths'] = {};
   for (const route of routes) {
-    const methods = (paths[route.path] ??= {});
-    methods[route.method.toLowerCase()] = operationOf(route, components, replies);
-    if (route.method === 'GET') methods.head = headOf(route);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, components, replies);
   }
   return { paths, replies };
 }
@@ -304,6 +277,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
       version: '1.0.0',
       summary: 'Skills assessment results for training providers',
       description: introduction(rateLimit),
+      contact: { name: 'Guides and support', url: `${origin}/docs/` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${apiBase}` }],
@@ -322,4 +296,11 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
   };
 }
 
-export const openApiText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;
+/** The files that describe the API, by name. The service and the documentation site serve them. */
+export const referenceFiles: Record<string, (document: OpenApiDocument) => string> = {
+  'openapi.json': fileText,
+};
+
+function fileText(content: object): string {
+  return `${JSON.stringify(content, null, 2)}\n`;
+}

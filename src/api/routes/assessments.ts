@@ -45,14 +45,7 @@ import { findLearnerIds } from '../../records/results/pages/list.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
 import { readLiveInScope } from '../../records/results/pages/live.ts';
 import { reportBase } from '../../records/results/record.ts';
-import {
-  Assessment,
-  BucketMembers,
-  BucketSums,
-  exampleContent,
-  ScopeExitTombstone,
-  Tombstone,
-} from '../../records/results/schema.ts';
+import { Assessment, exampleContent, FeedDigest, FeedEntry } from '../../records/results/schema.ts';
 import { exampleOrigin } from '../../platform/config/settings.ts';
 import { Type } from '../../platform/validation/type.ts';
 
@@ -289,7 +282,7 @@ export const assessmentRoutes: Route[] = [
         description: 'A page of the feed.',
         headers: ['X-Sync-Digest'],
         schema: Type.Object({
-          data: Type.Array(Type.Union([Assessment, Tombstone, ScopeExitTombstone])),
+          data: Type.Array(FeedEntry, { description: 'The entries of this page.' }),
           pagination: PaginationSchema,
         }),
         example: {
@@ -320,7 +313,7 @@ export const assessmentRoutes: Route[] = [
     answers: {
       200: {
         description: 'Sums of every bucket, or with buckets the results in them.',
-        schema: Type.Object({ data: Type.Union([BucketSums, BucketMembers]) }),
+        schema: Type.Object({ data: FeedDigest }),
         headers: ['Cache-Control', 'Vary', 'X-Sync-Restored'],
         example: {
           data: {
@@ -345,6 +338,7 @@ export const assessmentRoutes: Route[] = [
     id: 'getAssessment',
     tag: 'Assessments',
     summary: 'Read a result',
+    description: 'Returns one result as the feed shows it. A withdrawn result is 404.',
     params: assessmentIdParameter,
     query: [],
     allowsRestrictedKeys: true,

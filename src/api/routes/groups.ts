@@ -47,7 +47,7 @@ function groupId(params: Record<string, string>): string {
   return params.id!;
 }
 
-const refs = Type.Array(Type.String());
+const refs = (description: string) => Type.Array(Type.String(), { description });
 
 const detail = (row: Parameters<typeof groupPayload>[0], memberCount: number) => ({
   ...groupPayload(row),
@@ -70,13 +70,17 @@ export const groupRoutes: Route[] = [
     id: 'listGroups',
     tag: 'Groups',
     summary: 'List groups',
+    description: 'A feed by updated_at, as of results: read all pages, then poll with since.',
     query: groupQuery,
     paged: true,
     allowsRestrictedKeys: true,
     answers: {
       200: {
         description: 'A page of groups, by updated_at.',
-        schema: Type.Object({ data: Type.Array(Group), pagination: PaginationSchema }),
+        schema: Type.Object({
+          data: Type.Array(Group, { description: 'The groups of this page.' }),
+          pagination: PaginationSchema,
+        }),
         example: { data: [example], pagination: { limit: 100, has_more: false, next: null } },
       },
     },
@@ -132,6 +136,7 @@ export const groupRoutes: Route[] = [
     id: 'getGroup',
     tag: 'Groups',
     summary: 'Read a group',
+    description: 'Returns the group, archived or active, with its number of members.',
     params: idParameter,
     query: [],
     allowsRestrictedKeys: true,
@@ -196,7 +201,11 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'What became of each reference.',
         example: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] },
-        schema: Type.Object({ added: refs, already_members: refs, not_found: refs }),
+        schema: Type.Object({
+          added: refs('Learners who joined.'),
+          already_members: refs('Learners who were members already.'),
+          not_found: refs('References of no learner.'),
+        }),
       },
     },
     handle: membersHandler(addMembers),
@@ -217,7 +226,7 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'What became of each reference.',
         example: { removed: ['LRN-000017'], not_members: [] },
-        schema: Type.Object({ removed: refs, not_members: refs }),
+        schema: Type.Object({ removed: refs('Learners who left.'), not_members: refs('References of no member.') }),
       },
     },
     handle: membersHandler(removeMembers),

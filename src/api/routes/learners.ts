@@ -8,13 +8,7 @@ import { type Route, jsonText } from '../http/route.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 import { listLearners } from '../../records/learners/list.ts';
-import {
-  Learner,
-  LearnerDetail,
-  LearnerTombstone,
-  learnerPayload,
-  learnerTombstoneJson,
-} from '../../records/learners/schema.ts';
+import { LearnerDetail, LearnerEntry, learnerPayload, learnerTombstoneJson } from '../../records/learners/schema.ts';
 import { findLearner } from '../../records/learners/store.ts';
 import { Type } from '../../platform/validation/type.ts';
 
@@ -61,13 +55,14 @@ export const learnerRoutes: Route[] = [
     id: 'listLearners',
     tag: 'Learners',
     summary: 'List learners',
+    description: 'A feed by updated_at, as of results: read all pages, then poll with since.',
     query: learnerQuery,
     paged: true,
     answers: {
       200: {
         description: 'A page of learners, by updated_at.',
         schema: Type.Object({
-          data: Type.Array(Type.Union([Learner, LearnerTombstone])),
+          data: Type.Array(LearnerEntry, { description: 'The entries of this page.' }),
           pagination: PaginationSchema,
         }),
         example: { data: [example, tombstoneExample], pagination: { limit: 100, has_more: false, next: null } },
@@ -99,10 +94,10 @@ export const learnerRoutes: Route[] = [
     tag: 'Learners',
     summary: 'Read a learner with assessment history',
     query: [],
-    description: 'The reference may hold / and :, as they are or percent-encoded.',
+    description: 'Returns the learner with every completed result. Percent-encode the reference: / becomes %2F.',
     params: {
       ref: {
-        description: 'Your own learner reference.',
+        description: 'Your own learner reference, percent-encoded: / becomes %2F.',
         schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
         example: example.ref,
       },

@@ -47,7 +47,10 @@ export const webhookRoutes: Route[] = [
     answers: {
       200: {
         description: 'The endpoints.',
-        schema: Type.Object({ data: Type.Array(WebhookEndpoint), pagination: PaginationSchema }),
+        schema: Type.Object({
+          data: Type.Array(WebhookEndpoint, { description: 'The endpoints.' }),
+          pagination: PaginationSchema,
+        }),
         example: { data: [endpointExample], pagination },
       },
     },

@@ -9,24 +9,27 @@ import { Type } from '../../platform/validation/type.ts';
 import { type EventType, assessmentCompleted, eventTypes } from '../../platform/validation/event-types.ts';
 
 const endpointProperties = {
-  id: Type.String({ format: 'uuid' }),
-  url: Type.String({ format: 'uri' }),
-  event_types: Type.Array(Type.Enum([...eventTypes])),
+  id: Type.String({ format: 'uuid', description: "The endpoint's ID." }),
+  url: Type.String({ format: 'uri', description: 'Address that receives the events.' }),
+  event_types: Type.Array(Type.Enum([...eventTypes]), { description: 'Types of events that the endpoint receives.' }),
   group_ids: nullable(Type.Array(Type.String({ format: 'uuid' }), { description: 'Null: all groups.' })),
-  status: Type.Enum(['active', 'paused', 'disabled']),
-  disabled_reason: nullable(Type.String()),
-  created_at: Type.String({ format: 'date-time' }),
-  updated_at: Type.String({ format: 'date-time' }),
+  status: Type.Enum(['active', 'paused', 'disabled'], { description: 'Only an active endpoint receives deliveries.' }),
+  disabled_reason: nullable(Type.String({ description: 'Why the service disabled the endpoint; otherwise null.' })),
+  created_at: Type.String({ format: 'date-time', description: 'When the endpoint was registered.' }),
+  updated_at: Type.String({ format: 'date-time', description: 'When the endpoint last changed.' }),
 };
 
-export const WebhookEndpoint = Type.Object(endpointProperties, { $id: 'WebhookEndpoint' });
+export const WebhookEndpoint = Type.Object(endpointProperties, {
+  $id: 'WebhookEndpoint',
+  description: 'A webhook endpoint.',
+});
 
 export const RegisteredWebhookEndpoint = Type.Object(
   {
     ...endpointProperties,
     secret: Type.String({ pattern: '^whsec_', description: 'Signing secret: shown this once only.' }),
   },
-  { $id: 'RegisteredWebhookEndpoint' },
+  { $id: 'RegisteredWebhookEndpoint', description: 'A new webhook endpoint with its signing secret.' },
 );
 
 const expectedUrl = `an https URL that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
@@ -63,7 +66,7 @@ export const WebhookInput = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false, $id: 'WebhookInput' },
+  { additionalProperties: false, $id: 'WebhookInput', description: 'The endpoint to register.' },
 );
 
 function isRightUrl(url: string, { app }: Beside): boolean | string {

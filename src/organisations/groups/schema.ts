@@ -1,43 +1,47 @@
 import { limits } from '../../platform/config/limits.ts';
 import { ApiError, errorTable } from '../../platform/errors/errors.ts';
-import type { TObjectOptions } from 'typebox';
+import type { TObjectOptions, TSchemaOptions } from 'typebox';
 import { type Meaning, learnerRefs, line } from '../../platform/validation/fields.ts';
 import { clientGroupTypes, teamType } from './types.ts';
 import { formatPosition } from '../../feed/time.ts';
 import type { GroupRow } from './store.ts';
 import { Type } from '../../platform/validation/type.ts';
 
+const groupId = () => Type.String({ format: 'uuid', description: "The group's ID. It never changes." });
+const groupRef = () => Type.String({ description: 'Your own group reference.' });
+const groupName = () => Type.String({ description: 'Name of the group.' });
+
 export const GroupSummary = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
-    ref: Type.String({ description: "The client's own group reference." }),
-    name: Type.String(),
+    id: groupId(),
+    ref: groupRef(),
+    name: groupName(),
     type: Type.String({ description: 'Open enum: tolerate values that you do not know.', examples: ['cohort'] }),
   },
-  { $id: 'GroupSummary' },
+  { $id: 'GroupSummary', description: 'A group of a learner.' },
 );
 
 const groupProperties = {
-  id: Type.String({ format: 'uuid' }),
-  ref: Type.String(),
-  name: Type.String(),
+  id: groupId(),
+  ref: groupRef(),
+  name: groupName(),
   type: Type.String({
     description: "Open enum. Groups of type team are managed from the organisation's teams.",
     examples: ['cohort'],
   }),
   active: Type.Boolean({ description: 'False: archived.' }),
-  created_at: Type.String({ format: 'date-time' }),
-  updated_at: Type.String({ format: 'date-time' }),
+  created_at: Type.String({ format: 'date-time', description: 'When the group was created.' }),
+  updated_at: Type.String({ format: 'date-time', description: 'The time that since is compared with.' }),
 };
 
-export const Group = Type.Object(groupProperties, { $id: 'Group' });
+export const Group = Type.Object(groupProperties, { $id: 'Group', description: 'A group of learners.' });
 
 export const GroupDetail = Type.Object(
   {
     ...groupProperties,
     member_count: Type.Integer({ minimum: 0, description: 'Active members.' }),
   },
-  { $id: 'GroupDetail' },
+  { $id: 'GroupDetail', description: 'A group with its number of members.' },
 );
 
 /**
@@ -45,15 +49,19 @@ export const GroupDetail = Type.Object(
  */
 export const GroupInput = Type.Object(
   {
-    ref: line(limits.groupRefChars),
-    name: line(limits.groupNameChars),
+    ref: line(limits.groupRefChars, 'Your own group reference. With type, it identifies the group.'),
+    name: line(limits.groupNameChars, 'Name of the group.'),
     type: Type.Enum([...clientGroupTypes, teamType], {
       expected: `one of ${clientGroupTypes.join(', ')}`,
-      shown: { enum: [...clientGroupTypes] },
+      shown: { enum: [...clientGroupTypes], description: 'Type of the group.' },
     } satisfies Meaning),
   },
-  { additionalProperties: false, $id: 'GroupInput', expected: 'an object with ref, name and type' } satisfies Meaning &
-    TObjectOptions,
+  {
+    additionalProperties: false,
+    $id: 'GroupInput',
+    description: 'A group to create or to join.',
+    expected: 'an object with ref, name and type',
+  } satisfies Meaning & TObjectOptions,
 );
 
 export type GroupInput = { type: string; ref: string; name: string };
@@ -67,15 +75,18 @@ export function refuseTeams(groups: readonly { type: string }[]): void {
 
 export const GroupChange = Type.Object(
   {
-    name: Type.Optional(line(limits.groupNameChars)),
-    active: Type.Optional(Type.Boolean({ expected: 'true or false' } satisfies Meaning)),
+    name: Type.Optional(line(limits.groupNameChars, 'The new name.')),
+    active: Type.Optional(
+      Type.Boolean({ description: 'False archives the group.', expected: 'true or false' } satisfies Meaning &
+        TSchemaOptions),
+    ),
   },
-  { additionalProperties: false, minProperties: 1, $id: 'GroupChange' },
+  { additionalProperties: false, minProperties: 1, $id: 'GroupChange', description: 'At least one change.' },
 );
 
 export const LearnerRefs = Type.Object(
   { learner_refs: learnerRefs() },
-  { additionalProperties: false, $id: 'LearnerRefs' },
+  { additionalProperties: false, $id: 'LearnerRefs', description: 'The learners to add or remove.' },
 );
 
 export function groupPayload(row: GroupRow) {

@@ -30,11 +30,12 @@ export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] sati
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-export function line(maxChars: number) {
+export function line(maxChars: number, description: string) {
   const expected = `text of 1 to ${maxChars} characters on one line`;
   return Type.String({
     minLength: 1,
     maxLength: maxChars,
+    description,
     expected,
     also: (value: string) => isPlainText(value, maxChars) && (!holdsNationalInsuranceNumber(value) || faults.number),
   } satisfies Meaning & TStringOptions);
@@ -44,6 +45,7 @@ export function learnerName() {
   return Type.String({
     minLength: 1,
     maxLength: limits.fullNameChars,
+    description: "The learner's full name.",
     expected: nameExpected,
     also: (name: string) => {
       const expected = nameFault(name);
@@ -55,9 +57,9 @@ export function learnerName() {
 export function emailAddress() {
   return Type.String({
     maxLength: limits.emailChars,
-    expected: 'an email address, such as name@example.org',
-    also: (text: string) => isEmailAddress(text) || (holdsNationalInsuranceNumber(text) && faults.number),
-    shown: { format: 'email' },
+    expected: 'an e-mail address, such as name@example.org',
+    also: isEmailAddress,
+    shown: { format: 'email', description: 'Address that receives the invitation.' },
   } satisfies Meaning & TStringOptions);
 }
 
@@ -78,6 +80,7 @@ export function learnerRefs() {
   return Type.Array(ref, {
     minItems: 1,
     maxItems: limits.refsPerRequest,
+    description: 'Your own learner references.',
     expected: `a list of 1 to ${limits.refsPerRequest} learner references: letters, digits, . _ : / or -, starting with a letter or digit`,
   } satisfies Meaning & TArrayOptions);
 }

@@ -10,32 +10,42 @@ export const learnerId = () =>
 
 const learnerProperties = {
   learner_id: learnerId(),
-  status: Type.Literal('active'),
+  status: Type.Literal('active', { description: 'Distinguishes a learner from a tombstone.' }),
   ref: nullable(Type.String({ description: 'Your own learner reference.' })),
-  full_name: Type.String(),
-  last_assessed_at: nullable(Type.String({ format: 'date-time' })),
+  full_name: Type.String({ description: "The learner's name now." }),
+  last_assessed_at: nullable(
+    Type.String({ format: 'date-time', description: 'When the newest result was assessed; null without a result.' }),
+  ),
   last_assessed: Type.Array(LastAssessed, { description: 'The newest completed result of each subject.' }),
   groups: Type.Array(GroupSummary, { description: 'Active groups.' }),
   updated_at: Type.String({ format: 'date-time', description: 'What since is evaluated against.' }),
 };
 
-export const Learner = Type.Object(learnerProperties, { $id: 'Learner' });
+export const Learner = Type.Object(learnerProperties, {
+  $id: 'Learner',
+  description: 'A learner with the newest result of each subject.',
+});
 
 export const LearnerTombstone = Type.Object(
   {
     learner_id: learnerId(),
-    status: Type.Literal('deleted'),
-    updated_at: Type.String({ format: 'date-time' }),
+    status: Type.Literal('deleted', { description: 'Distinguishes a tombstone from a learner.' }),
+    updated_at: Type.String({ format: 'date-time', description: 'Sync position: when the learner was removed.' }),
   },
   { $id: 'LearnerTombstone', description: 'Nothing of the learner is left: remove what you hold of them.' },
 );
+
+export const LearnerEntry = Type.Union([Learner, LearnerTombstone], {
+  $id: 'LearnerEntry',
+  description: 'An entry of the list of learners: a learner or a tombstone.',
+});
 
 export const LearnerDetail = Type.Object(
   {
     ...learnerProperties,
     assessments: Type.Array(Assessment, { description: 'Completed results, newest first.' }),
   },
-  { $id: 'LearnerDetail' },
+  { $id: 'LearnerDetail', description: 'A learner with every completed result.' },
 );
 
 export type LearnerColumns = {

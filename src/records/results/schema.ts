@@ -6,14 +6,18 @@ import { levelCodes } from './facet.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-const uuid = () => Type.String({ format: 'uuid' });
-const dateTime = (description?: string) =>
-  Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
+const assessmentId = () => Type.String({ format: 'uuid', description: "The result's ID. It never changes." });
+const dateTime = (description: string) => Type.String({ format: 'date-time', description });
+const assessedAt = () => dateTime('When the learner finished the assessment.');
+const movedAt = () => dateTime('Sync position: when the record left the feed.');
+const subject = () => Type.Enum([...subjects], { description: 'Subject of the assessment.' });
 
 export const Domain = Type.Object(
   {
-    name: Type.String(),
-    score_pct: nullable(Type.Integer({ minimum: 0, maximum: 100 })),
+    name: Type.String({ description: 'Name of the domain.' }),
+    score_pct: nullable(
+      Type.Integer({ minimum: 0, maximum: 100, description: 'Score in per cent; null when not judged.' }),
+    ),
     status: nullable(
       Type.String({
         description: 'Open enum: secure, developing, needs_support, not_assessed; null when not judged.',
@@ -21,14 +25,17 @@ export const Domain = Type.Object(
       }),
     ),
   },
-  { $id: 'Domain' },
+  { $id: 'Domain', description: 'A part of the subject, and how the learner did in it.' },
 );
 
-const learner = Type.Object({
-  learner_id: Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' }),
-  ref: nullable(Type.String({ description: 'Your own learner reference.' })),
-  full_name: Type.String(),
-});
+const learner = Type.Object(
+  {
+    learner_id: Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' }),
+    ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+    full_name: Type.String({ description: "The learner's name now." }),
+  },
+  { description: 'The learner who took the assessment.' },
+);
 
 const level = {
   rqf_level: nullable(
@@ -48,8 +55,12 @@ const level = {
       description: 'The result is below Level 1: the digital entitlement eligibility gate where subject is digital.',
     }),
   ),
-  working_level: nullable(Type.String({ examples: ['Level 1'] })),
-  recommended_next_level: nullable(Type.String({ examples: ['Level 2'] })),
+  working_level: nullable(
+    Type.String({ examples: ['Level 1'], description: 'Level with its sub-level of Entry; open to other text.' }),
+  ),
+  recommended_next_level: nullable(
+    Type.String({ examples: ['Level 2'], description: 'The level above working_level; null at the highest level.' }),
+  ),
 };
 
 export const exampleProbabilities = {
@@ -96,12 +107,12 @@ export const exampleContent: ResultContent = {
 
 export const Assessment = Type.Object(
   {
-    assessment_id: uuid(),
-    status: Type.Literal('completed'),
+    assessment_id: assessmentId(),
+    status: Type.Literal('completed', { description: 'Distinguishes a result from a tombstone.' }),
     updated_at: dateTime('Sync position: rises whenever anything in this record changes.'),
     learner,
-    assessed_at: dateTime(),
-    subject: Type.Enum([...subjects]),
+    assessed_at: assessedAt(),
+    subject: subject(),
     framework: Type.String({ description: 'Name of the assessment framework.' }),
     ...level,
     is_borderline: Type.Boolean({ description: "A 95 % confidence interval crossed the deciding rule's threshold." }),
@@ -114,29 +125,35 @@ export const Assessment = Type.Object(
           'The flags stay as they were: they say how the result came about.',
       ),
     ),
-    domains: Type.Array(Domain),
+    domains: Type.Array(Domain, { description: 'The domains of the subject.' }),
     level_probabilities: levelProbabilities,
-    evidence_pack_url: Type.String({ format: 'uri' }),
+    evidence_pack_url: Type.String({ format: 'uri', description: 'Address of the evidence PDF in this API.' }),
     report_sha256: nullable(Type.String({ pattern: sha256Pattern, description: 'SHA-256 of the evidence PDF.' })),
     groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
   },
-  { $id: 'Assessment' },
+  { $id: 'Assessment', description: 'The result of a completed assessment.' },
 );
 
 export const Tombstone = Type.Object(
   {
-    assessment_id: uuid(),
-    status: Type.Literal('deleted'),
-    updated_at: dateTime(),
+    assessment_id: assessmentId(),
+    status: Type.Literal('deleted', { description: 'Distinguishes a tombstone from a result.' }),
+    updated_at: movedAt(),
   },
   { $id: 'Tombstone', description: 'The record was withdrawn: remove it.' },
 );
 
 export const ScopeExitTombstone = Type.Object(
   {
-    assessment_id: uuid(),
-    updated_at: dateTime(),
-    removed: Type.Object({ reason: Type.Literal('left_scope'), scope: Type.Literal('group_id') }),
+    assessment_id: assessmentId(),
+    updated_at: movedAt(),
+    removed: Type.Object(
+      {
+        reason: Type.Literal('left_scope', { description: 'The result still exists.' }),
+        scope: Type.Literal('group_id', { description: 'The filter that the learner left.' }),
+      },
+      { description: 'Only scope exits have this field.' },
+    ),
   },
   {
     $id: 'ScopeExitTombstone',
@@ -144,14 +161,19 @@ export const ScopeExitTombstone = Type.Object(
   },
 );
 
+export const FeedEntry = Type.Union([Assessment, Tombstone, ScopeExitTombstone], {
+  $id: 'FeedEntry',
+  description: 'An entry of the feed of results: a result, a tombstone, or a scope exit.',
+});
+
 export const LastAssessed = Type.Object(
   {
-    subject: Type.Enum([...subjects]),
-    assessment_id: uuid(),
-    assessed_at: dateTime(),
+    subject: subject(),
+    assessment_id: assessmentId(),
+    assessed_at: assessedAt(),
     ...level,
   },
-  { $id: 'LastAssessed' },
+  { $id: 'LastAssessed', description: 'The newest result in a subject.' },
 );
 
 const whole = { type: 'integer', minimum: 0 } as const;
@@ -161,7 +183,11 @@ const sums = {
   w2: Type.Integer({ ...whole, description: 'The sum of their second words modulo 2^32.' }),
 };
 const head = {
-  bits: Type.Integer({ minimum: 0, maximum: limits.digestBits }),
+  bits: Type.Integer({
+    minimum: 0,
+    maximum: limits.digestBits,
+    description: "Number of an ID's last bits that name its bucket.",
+  }),
   through: dateTime('How far the feed went at the moment that this shows.'),
 };
 
@@ -174,12 +200,20 @@ export const BucketSums = Type.Object(
         'For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result.',
     }),
   },
-  { $id: 'DigestBuckets' },
+  { $id: 'DigestBuckets', description: 'The sums of every bucket.' },
 );
 export const BucketMembers = Type.Object(
   {
     ...head,
-    assessments: Type.Array(Type.Object({ assessment_id: uuid(), updated_at: dateTime() })),
+    assessments: Type.Array(
+      Type.Object({ assessment_id: assessmentId(), updated_at: dateTime('Sync position of the result.') }),
+      { description: 'The results in the requested buckets.' },
+    ),
   },
-  { $id: 'DigestMembers' },
+  { $id: 'DigestMembers', description: 'The results in the requested buckets.' },
 );
+
+export const FeedDigest = Type.Union([BucketSums, BucketMembers], {
+  $id: 'FeedDigest',
+  description: 'The sums of buckets, or with buckets the results in them.',
+});

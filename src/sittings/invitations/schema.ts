@@ -22,6 +22,7 @@ export const ProvisionInput = Type.Object(
     ref: Type.Optional(
       Type.String({
         ...learnerRefSchema,
+        description: 'Your own learner reference. A reference that exists updates its learner.',
         expected: learnerRefExpected,
         also: (ref: string, { fields }: Beside) =>
           personalFault(ref) ??
@@ -37,7 +38,7 @@ export const ProvisionInput = Type.Object(
       } satisfies Meaning & TArrayOptions),
     ),
   },
-  { additionalProperties: false, $id: 'ProvisionInput' },
+  { additionalProperties: false, $id: 'ProvisionInput', description: 'The learner to provision.' },
 );
 
 /**
@@ -61,19 +62,19 @@ function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string 
 export const Provisioned = Type.Object(
   {
     learner_id: learnerId(),
-    ref: nullable(Type.String()),
-    full_name: Type.String(),
+    ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+    full_name: Type.String({ description: "The learner's full name." }),
     assessment_url: Type.String({
       format: 'uri',
       description: 'Where the learner sits the assessment. Hand it to this learner only.',
     }),
-    invitation_id: Type.String({ format: 'uuid' }),
-    expires_at: Type.String({ format: 'date-time' }),
+    invitation_id: Type.String({ format: 'uuid', description: "The invitation's ID." }),
+    expires_at: Type.String({ format: 'date-time', description: 'When the invitation expires.' }),
     groups: Type.Array(GroupSummary, { description: 'All active groups of the learner.' }),
     archived_groups: Type.Array(GroupSummary, {
       description: 'Groups of the request that are archived: joined, but shown nowhere until they are active again.',
     }),
-    created_at: Type.String({ format: 'date-time' }),
+    created_at: Type.String({ format: 'date-time', description: 'When the invitation was created.' }),
   },
-  { $id: 'Provisioned' },
+  { $id: 'Provisioned', description: 'The learner and the open invitation.' },
 );

@@ -43,9 +43,7 @@ type Listed = { method: string; path: string; operation: OpenApiOperation };
 
 function operations(document: OpenApiDocument): Listed[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([method]) => method !== 'head')
-      .map(([method, operation]) => ({ method, path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { makeOpenApi, openApiText } from '../../api/reference/openapi.ts';
+import { makeOpenApi, referenceFiles } from '../../api/reference/openapi.ts';
 import { type Content, html } from '../../platform/html/html.ts';
 import { tokens } from '../../platform/html/assets.ts';
 import contents from './contents.json' with { type: 'json' };
@@ -203,6 +203,6 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
   put('search.js', read('src/web/docs/search.js'));
   put('search-index.js', searchIndex(pages));
   for (const source of linker.taken) put(filePath(source), readFileSync(join(root, source)));
-  put('openapi.json', openApiText(document));
+  for (const [name, textOf] of Object.entries(referenceFiles)) put(name, textOf(document));
   return { files, faults: linker.faults };
 }
