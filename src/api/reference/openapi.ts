@@ -8,6 +8,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { apiBase, defaultRateLimit } from '../../platform/config/settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { introduction } from './introduction.ts';
+import { toOpenApi30 } from './openapi-3-0.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
 import { Type } from '../../platform/validation/type.ts';
 
@@ -299,6 +300,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
 /** The files that describe the API, by name. The service and the documentation site serve them. */
 export const referenceFiles: Record<string, (document: OpenApiDocument) => string> = {
   'openapi.json': fileText,
+  'openapi-3.0.json': (document) => fileText(toOpenApi30(document)),
 };
 
 function fileText(content: object): string {

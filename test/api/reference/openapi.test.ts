@@ -286,6 +286,17 @@ suite('the service answers what the document says', async () => {
     );
   });
 
+  test('the files of the reference are served to everyone, with an ETag', async () => {
+    for (const [name, textOf] of Object.entries(referenceFiles)) {
+      const answer = await fetch(`${service.url}/${name}`);
+      const text = textOf(await makeOpenApi(service.app.settings.baseUrl, service.app.settings.rateLimit));
+      assert.equal(await answer.text(), text, name);
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+      const headers = { 'if-none-match': answer.headers.get('etag')! };
+      assert.equal((await fetch(`${service.url}/${name}`, { headers })).status, 304);
+    }
+  });
+
   test('wrong credentials', async () => {
     assertDocumented('listAssessments', await service.client(null).get('/assessments'));
   });
