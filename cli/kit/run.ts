@@ -202,7 +202,7 @@ function unavailable({ code = '', atCommit, cause }: DatabaseUnavailable): strin
     return 'The connection to the database was lost at the end, so it is not known whether this was done: look before you repeat it.';
   const node = nodeUnreachable.exec((cause as Error | undefined)?.message ?? '');
   if (node !== null)
-    return `The coordinator of the cluster does not get through to ${node[1]}: ${node[2]!.replace(/\.$/, '')}. See the guide to Citus for what a node asks of it.`;
+    return `The coordinator of the cluster does not get through to ${node[1]}: ${node[2]!.replace(/\.$/, '')}. See docs/operate/scale-out.md for what a node needs.`;
   if (code === lockHeld)
     return 'Another process held a lock in the database for too long. It may be a command, an upgrade or a person with psql. Run the command again.';
   const storageFault = storageFaultOf({ code });

@@ -42,7 +42,7 @@ const words: Record<string, Record<string, 'Safe' | 'Unsafe' | 'Refused'>> = {
 };
 
 suite('every filter of every list that is polled', () => {
-  const guide = read('docs/integrator.md').split('\n');
+  const guide = read('docs/sync/filters.md').split('\n');
   const lists = routes.filter(({ query = [] }) => query.some(({ name }) => name === 'since'));
 
   test('is named here', () => {

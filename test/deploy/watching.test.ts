@@ -82,10 +82,10 @@ test('what an alert waits to rise is there at 0 from the beginning: Prometheus s
 });
 
 test('the guide says what to do about each alert', () => {
-  const guide = read('docs/operator.md');
+  const guide = read('docs/operate/alerts.md');
   for (const { alert, annotations } of rules) {
-    assert.ok(guide.includes(`\n#### ${alert}\n`), alert);
-    assert.equal(annotations.runbook, `docs/operator.md#${alert.toLowerCase()}`);
+    assert.ok(guide.includes(`\n## ${alert}\n`), alert);
+    assert.equal(annotations.runbook, `docs/operate/alerts.md#${alert.toLowerCase()}`);
   }
 });
 

@@ -1,24 +1,23 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { pictures } from '../pictures/list.ts';
+import { userPages } from '../support/documents.ts';
+import { read } from '../support/structure/source-tree.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
 const folder = join(docs, 'pictures');
 
-/** Pictures of a guide: file and what is said to who can't see it. */
-async function usedIn(guide: string): Promise<{ name: string; alt: string }[]> {
-  const text = await readFile(join(docs, guide), 'utf8');
-  return [...text.matchAll(/!\[([^\]]*)\]\(pictures\/([\w-]+)\.webp\)/g)].map(([, alt, name]) => ({
+/** Pictures on the pages: file, and the words for readers who do not see it. */
+const used = userPages.flatMap((page) =>
+  [...read(page).matchAll(/!\[([^\]]*)\]\([./]*pictures\/([\w-]+)\.webp\)/g)].map(([, alt, name]) => ({
     name: name!,
     alt: alt!,
-  }));
-}
+  })),
+);
 
-suite('pictures of the guides', async () => {
-  const used = [...(await usedIn('admin.md')), ...(await usedIn('integrator.md'))];
-
+suite('pictures of the pages', () => {
   test('each is made by the script, and each that is made is shown', async () => {
     const made = pictures.map(({ name }) => name).sort();
     assert.deepEqual([...new Set(used.map(({ name }) => name))].sort(), made);

@@ -9,7 +9,11 @@ import { projectFiles, read, root } from '../support/structure/source-tree.ts';
 
 const files = projectFiles();
 /** Tests that make files of other names. */
-const makers = ['test/expressions/expressions.test.ts', 'test/support/tiers/tier-reporter.test.ts'];
+const makers = [
+  'test/expressions/expressions.test.ts',
+  'test/prose/prose.test.ts',
+  'test/support/tiers/tier-reporter.test.ts',
+];
 const texts = files.filter(
   (file) => /^(src|cli|tools|test|docs)\/.*\.(ts|sql|md)$/.test(file) && !makers.includes(file),
 );

@@ -41,8 +41,8 @@ function namesOf(reference: Reference, operation: Node): Set<string> {
   return names;
 }
 
-test('every addition to version 1 stands in docs/versions.md', () => {
-  const [, told] = read('docs/versions.md').split('## Additions to version 1');
+test('every addition to version 1 stands in docs/reference/versions.md', () => {
+  const [, told] = read('docs/reference/versions.md').split('## Additions to version 1');
   const reference = JSON.parse(read('docs/openapi.json')) as Reference;
   const untold: string[] = [];
   for (const [path, operations] of Object.entries(reference.paths))

@@ -2,7 +2,7 @@ import { learnerTables } from '../../src/governance/subject-access/tables.ts';
 import list from '../../docs/data/personal-columns.json' with { type: 'json' };
 
 /**
- * The parts of docs/data-protection.md that are made from the one list of personal columns. A test compares the list with
+ * The parts of docs/trust/data-map.md that are made from the one list of personal columns. A test compares the list with
  * the schema, with redaction and with a learner's export, so a new table or text cannot be forgotten.
  */
 type PersonalTable = {

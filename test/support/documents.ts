@@ -1,5 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
-import { extname, join, posix } from 'node:path';
+import { extname, join } from 'node:path';
 import { refusalsOf } from '../../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../../src/api/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../../src/api/http/headers.ts';
@@ -21,17 +21,15 @@ import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
 const root = join(import.meta.dirname, '../..');
-const errorsPage = 'docs/errors.md';
 
-/** Makes the text of a part. `link` makes a path of the repository into a link from the page. */
-type Maker = (link: (path: string) => string) => string | Promise<string>;
+/** Makes the text of a part. */
+type Maker = () => string | Promise<string>;
 
 const marker = /(<!-- made: (.+?) -->\n)([^]*?)(<!-- end -->)/g;
 
 /** The committed page with each part between `<!-- made: NAME -->` and `<!-- end -->` made from the sources. */
 async function filled(path: string): Promise<string> {
   const text = await readFile(join(root, path), 'utf8');
-  const link = (to: string) => posix.relative(posix.dirname(path), to);
   let result = '';
   let at = 0;
   for (const match of text.matchAll(marker)) {
@@ -39,7 +37,7 @@ async function filled(path: string): Promise<string> {
     const maker = makers[name];
     const file = /^file (\S+)$/.exec(name)?.[1];
     if (maker === undefined && file === undefined) throw new Error(`${path}: nothing makes the part ${name}`);
-    const made = file === undefined ? await maker!(link) : await example(file, old);
+    const made = file === undefined ? await maker!() : await example(file, old);
     result += `${text.slice(at, match.index)}${begin}${made}\n${end}`;
     at = match.index + all.length;
   }
@@ -66,7 +64,7 @@ function toldErrors(): Told[] {
     }
   }
   const lost = new ApiError('method_not_allowed');
-  found.set('405', { status: lost.status, code: lost.code, message: lost.message, where: ['any address'] });
+  found.set('405', { status: lost.status, code: lost.code, message: lost.message, where: ['any URL'] });
   const everywhere = (where: string[]) =>
     where.length === routes.length
       ? 'everywhere'
@@ -79,20 +77,8 @@ function toldErrors(): Told[] {
   );
   return rows.map((row) => ({
     ...row,
-    where: row.where[0] === 'any address' ? row.where[0] : everywhere(row.where),
+    where: row.where[0] === 'any URL' ? row.where[0] : everywhere(row.where),
   }));
-}
-
-function errorCodes(link: (path: string) => string): string {
-  return table(
-    ['Status', 'Code', 'Where', 'What it says'],
-    toldErrors().map(({ status, code, where, message }) => [
-      String(status),
-      `[\`${code}\`](${link(errorsPage)}#${code})`,
-      where,
-      message,
-    ]),
-  );
 }
 
 /** For each code the part of its section that says when it comes and what it says. */
@@ -156,7 +142,7 @@ function limitTable(): string {
         `${settingsTable.find((row) => row.name === 'ARS_RATE_LIMIT')!.default} (the operator can set another number)`,
       ],
       ['Page size', `${limits.pageDefault}, at most ${limits.pageMax}`],
-      ['Ids in one `group_id` filter', String(limits.filterGroups)],
+      ['IDs in one `group_id` filter', String(limits.filterGroups)],
       ['Active groups of an organisation, teams not counted', String(limits.groupsPerOrganisation)],
       ['Groups in one provisioning request', String(limits.groupsPerProvisioning)],
       ['References in one membership request', String(limits.refsPerRequest)],
@@ -168,7 +154,7 @@ function limitTable(): string {
         `${limits.webhooksPerOrganisation}, ${limits.webhookGroups}`,
       ],
       ['Bytes of a request body', limits.bodyBytes.toLocaleString('en-GB')],
-      ['Replies kept for an `Idempotency-Key`', `${limits.idempotencyMs / 3600_000} hours`],
+      ['Responses kept for an `Idempotency-Key`', `${limits.idempotencyMs / 3600_000} hours`],
       ['An invitation can be opened for', days(limits.invitationMs)],
     ],
   );
@@ -222,7 +208,6 @@ async function example(path: string, old: string): Promise<string> {
 /** The parts by their names. */
 const makers: Record<string, Maker> = {
   ...errorParts(),
-  codes: errorCodes,
   'request headers': () => headerTable(requestHeaders),
   'reply headers': () => headerTable(replyHeaders),
   limits: limitTable,

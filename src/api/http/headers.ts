@@ -2,7 +2,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { sha256Pattern } from '../../platform/validation/fields.ts';
 import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/settings.ts';
 
-/** Describes a header. OpenAPI and the integrator's guide are made from the tables below. */
+/** Describes a header. OpenAPI and docs/reference/headers.md are made from the tables below. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
 /** Every response has this header, so that browsers use the Content-Type and do not guess another type. */

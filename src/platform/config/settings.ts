@@ -100,7 +100,7 @@ function readContact(text: string): string | null {
   return text === '' ? null : text;
 }
 
-/** All settings by their names in the code. The operator's guide is generated from this table. */
+/** All settings by their names in the code. The table of settings in docs/operate/configure.md is generated from this table. */
 const rows = {
   host: { name: 'ARS_HOST', default: '127.0.0.1', meaning: 'Address to listen on.', read: oneLine },
   port: {
@@ -293,7 +293,7 @@ function refuseUnknown(environment: Environment): void {
   for (const name of Object.keys(environment)) {
     if (environment[name] === undefined || !name.startsWith('ARS_')) continue;
     if (names.includes(name) || foreignNames.test(name)) continue;
-    throw new SettingsError(`There is no setting ${name}. Remove it, or use a name that the operator's guide lists.`);
+    throw new SettingsError(`There is no setting ${name}. Remove it, or use a name from docs/operate/configure.md.`);
   }
 }
 

@@ -93,7 +93,7 @@ export class ApiError extends Error {
 }
 
 /** The path of the section that documents an error code. */
-export const errorPage = (code: string): string => `/docs/errors.html#${code}`;
+export const errorPage = (code: string): string => `/docs/reference/errors.html#${code}`;
 
 /** The header of an error response that links to the documentation of its code (RFC 8288). */
 export const helpLink = (origin: string, code: string) => ({ link: `<${origin}${errorPage(code)}>; rel="help"` });

@@ -8,6 +8,8 @@ export type Page = Text & {
   name: string;
   group: string;
   listed: boolean;
+  /** More words for the search. */
+  words?: string;
   /** The path of the page's source in the repository. */
   source: string;
 };
@@ -19,17 +21,19 @@ export function relative(from: string, to: string): string {
   return posix.relative(posix.dirname(from), to) || posix.basename(to);
 }
 
+/** The listed pages by the names of their sections. */
+export function sectionsOf(pages: readonly Page[]): Map<string, Page[]> {
+  const listed = pages.filter((one) => one.listed);
+  return Map.groupBy(listed, (one) => one.group);
+}
+
 function contents(pages: readonly Page[], page: Page): Content {
-  const groups = Map.groupBy(
-    pages.filter((one) => one.listed),
-    (one) => one.group,
-  );
-  return [...groups].map(
-    ([group, ofGroup]) => html`<p>${group}</p>
+  return [...sectionsOf(pages)].map(
+    ([group, ofGroup]) => html`<details ${attributes({ open: group === page.group })}><summary>${group}</summary>
 <ul>${ofGroup.map(
       (one) =>
         html`<li><a ${attributes({ href: relative(page.path, one.path), 'aria-current': one === page ? 'page' : null })}>${one.name}</a></li>`,
-    )}</ul>`,
+    )}</ul></details>`,
   );
 }
 
@@ -47,7 +51,7 @@ function neighbours(pages: readonly Page[], page: Page): Content {
     one === undefined
       ? html`<span></span>`
       : html`<a rel="${rel}" href="${relative(page.path, one.path)}"><span>${words}</span> ${one.name}</a>`;
-  return html`<nav class="beside" aria-label="Before and after">${link(listed[at - 1], 'prev', 'Before:')}${link(listed[at + 1], 'next', 'Next:')}</nav>`;
+  return html`<nav class="beside" aria-label="Previous and next page">${link(listed[at - 1], 'prev', 'Previous:')}${link(listed[at + 1], 'next', 'Next:')}</nav>`;
 }
 
 export function frame(pages: readonly Page[], page: Page): string {

@@ -11,7 +11,7 @@ const words = {
 
 const families: Record<string, { comment: string; words: string }> = {
   ...Object.fromEntries(
-    ['ts', 'js', 'javascript', 'typescript', 'java', 'cs', 'php', 'gs', 'm', 'json'].map((name) => [
+    ['ts', 'js', 'javascript', 'typescript', 'java', 'cs', 'csharp', 'php', 'gs', 'm', 'json'].map((name) => [
       name,
       { comment: String.raw`\/\/[^\n]*|\/\*[^]*?\*\/`, words: words.script },
     ]),

@@ -1,5 +1,5 @@
 import { type Token, type Tokens, Marked } from 'marked';
-import { Markup, escapeHtml, html } from '../../platform/html/html.ts';
+import { Markup, attributes, escapeHtml, html } from '../../platform/html/html.ts';
 import { highlight } from './highlight.ts';
 
 export type Heading = { id: string; depth: number; text: string };
@@ -50,21 +50,56 @@ export function beginning(text: string, max: number): string {
     : `${bare.slice(0, bare.lastIndexOf(' ', max - 2))} …`;
 }
 
-/** Renders Markdown as a page. HTML inside the Markdown is shown as text. @param title replaces the first heading */
-export function renderMarkdown(source: string, places: Places, title?: string): Text {
+const languageOf = (block: Tokens.Code) => (block.lang ?? '').split(' ')[0]!;
+/** The title of a tab, from an info string such as `sh tab="curl"`. */
+const tabOf = (block: Tokens.Code) => / tab="([^"]+)"/.exec(block.lang ?? '')?.[1];
+
+type Tabs = { type: 'tabs'; raw: string; blocks: Tokens.Code[] };
+
+/** Joins blocks with `tab="…"` that follow one another. Only empty lines and comments may be between them. */
+function joinTabs(tokens: Token[]): Token[] {
+  const joined: Token[] = [];
+  let open: Tabs | null = null;
+  for (const token of tokens) {
+    if (token.type === 'list') for (const item of (token as Tokens.List).items) item.tokens = joinTabs(item.tokens);
+    if (token.type === 'code' && tabOf(token as Tokens.Code) !== undefined) {
+      if (open === null) joined.push((open = { type: 'tabs', raw: '', blocks: [] }));
+      open.blocks.push(token as Tokens.Code);
+    } else if (open === null || (token.type !== 'space' && !token.raw.startsWith('<!--'))) {
+      open = null;
+      joined.push(token);
+    }
+  }
+  return joined;
+}
+
+/** Radio buttons show one block of a group, without a script. Without the style sheet all blocks follow one another. */
+function tabGroup(group: number, blocks: readonly Tokens.Code[]): Markup {
+  const tabs = blocks.map((block, i) => {
+    const id = `tab-${group}-${i + 1}`;
+    const radio = attributes({ type: 'radio', name: `tab-${group}`, id, checked: i === 0 });
+    return html`<input ${radio}><label for="${id}">${tabOf(block)!}</label><div class="tab">${codeBlock(block.text, languageOf(block))}</div>`;
+  });
+  return html`<div class="tabs" role="group" aria-label="The same in several languages">${tabs}</div>`;
+}
+
+/** Renders Markdown as a page. HTML inside the Markdown is shown as text. */
+export function renderMarkdown(source: string, places: Places): Text {
   const ids = headingIds();
   const headings: Heading[] = [];
   let first: string | null = null;
   let about: string | null = null;
+  let groups = 0;
   const marked = new Marked({ gfm: true });
   marked.use({
+    extensions: [{ name: 'tabs', renderer: (group) => tabGroup(++groups, (group as Tabs).blocks).text }],
     renderer: {
       heading({ tokens, depth }: Tokens.Heading) {
         const own = plain(tokens);
         const id = ids(own);
         if (depth === 1 && first === null) {
-          first = title ?? own;
-          return html`<h1 id="${id}">${first}</h1>`.text;
+          first = own;
+          return html`<h1 id="${id}">${own}</h1>`.text;
         }
         headings.push({ id, depth, text: own });
         const self = html` <a class="self" href="#${id}" aria-label="Link to “${own}”">#</a>`.text;
@@ -77,7 +112,7 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
         if (tokens.length === 1 && only!.type === 'image') return this.parser.parseInline(tokens);
         return `<p>${this.parser.parseInline(tokens)}</p>\n`;
       },
-      code: ({ text, lang }: Tokens.Code) => `${codeBlock(text, (lang ?? '').split(' ')[0]!).text}\n`,
+      code: (block: Tokens.Code) => `${codeBlock(block.text, languageOf(block)).text}\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text.replace(/<!--[^]*?-->/g, '').trim()),
       link({ href, tokens }: Tokens.Link) {
         // Email addresses in the documentation are only examples, so they are no links.
@@ -105,6 +140,6 @@ export function renderMarkdown(source: string, places: Places, title?: string): 
       },
     },
   });
-  const body = new Markup(marked.parse(source, { async: false }));
-  return { title: first ?? title ?? '', body, headings, about: about ?? '' };
+  const body = new Markup(marked.parser(joinTabs(marked.lexer(source))));
+  return { title: first ?? '', body, headings, about: about ?? '' };
 }

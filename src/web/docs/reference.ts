@@ -100,7 +100,7 @@ ${example === undefined ? null : html`<details><summary>Example of a ${status} r
 }
 
 function refusal(status: string, code: string, example: unknown): Markup {
-  return html`<dt>${status} <a href="errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
+  return html`<dt>${status} <a href="reference/errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
 }
 
 /** Lists the errors of an operation. Codes that every endpoint returns are links without a message. */
@@ -202,9 +202,9 @@ ${document.tags.map(
   (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
 ${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`,
 )}
-<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret: <a href="webhooks.html">Webhooks</a>.</p>
+<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret: <a href="webhooks/receive.html">Webhooks</a>.</p>
 ${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!))}
-<h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2><p>What to do about each code: <a href="errors.html">Errors</a>.</p>
+<h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2><p>What to do about each code: <a href="reference/errors.html">Errors</a>.</p>
 ${shared.map(
   ([
     name,

@@ -44,22 +44,19 @@ function distances(numbers: readonly number[]): string {
  * each word.
  */
 export function searchIndex(pages: readonly Page[]): string {
-  const sections: [page: number, id: string, heading: string, begins: string][] = [];
+  const sections: [page: number, id: string, heading: string, begins: string, words: string][] = [];
   const holders = new Map<string, number[]>();
-  pages.forEach(({ title, body }, page) => {
+  pages.forEach(({ title, body, words = '' }, page) => {
     const parts = body.text.split(/(?=<h[1-3] [^>]*?\bid="[^"]+")/).filter((part) => part.startsWith('<h'));
     for (const part of parts) {
       const [whole, id, heading] = /^<h[1-3] [^>]*?\bid="([^"]+)"[^>]*>([^]*?)<\/h[1-3]>/.exec(part)!;
       const name = textOf(heading!);
       const rest = part.slice(whole.length);
-      const at =
-        sections.push([
-          page,
-          part.startsWith('<h1') ? '' : id!,
-          name,
-          beginning(textOf(rest.replace(/<pre>[^]*?<\/pre>/g, ' ')), 110),
-        ]) - 1;
-      for (const word of wordsOf(`${title} ${name} ${textOf(rest)}`)) {
+      const isFirst = part.startsWith('<h1');
+      const begins = beginning(textOf(rest.replace(/<(pre|label)\b[^]*?<\/\1>/g, ' ')), 110);
+      const more = isFirst ? words : '';
+      const at = sections.push([page, isFirst ? '' : id!, name, begins, more]) - 1;
+      for (const word of wordsOf(`${title} ${name} ${more} ${textOf(rest)}`)) {
         const list = holders.get(word);
         if (list === undefined) holders.set(word, [at]);
         else list.push(at);

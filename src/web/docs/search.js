@@ -79,6 +79,7 @@
         var single = word.endsWith('s') ? word.slice(0, -1) : word;
         if (own.some(function (one) { return one === word || one === single; })) score += 8 / Math.sqrt(own.length);
         else if (own.some(function (one) { return one.startsWith(single); })) score += 4 / Math.sqrt(own.length);
+        if (split(section[4]).some(function (one) { return one === word || one === single; })) score += 10;
         if (split(page[1]).some(function (one) { return one.startsWith(single); })) score += 2;
       });
       // The section of an error code explains how to fix it, so it comes before the reference, which only names the
@@ -86,8 +87,8 @@
       if (heading === whole) score += section[1] === whole ? 21 : 20;
       // Many sections contain the name of a field or parameter. The reference explains it, so it ranks higher.
       if (page[2] === 'Reference') score += 1;
-      // Readers seldom look for decisions and sources first, so they rank lower.
-      if (page[2] === 'Decisions' || page[2] === 'Sources') score /= 2;
+      // Readers seldom look for sources first, so they rank lower.
+      if (page[2] === 'Sources') score /= 2;
       hits.push({ at: at, score: score });
     });
     hits.sort(function (a, b) { return b.score - a.score || a.at - b.at; });

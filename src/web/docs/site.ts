@@ -2,10 +2,10 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { makeOpenApi, referenceFiles } from '../../api/reference/openapi.ts';
-import { type Content, html } from '../../platform/html/html.ts';
+import { html } from '../../platform/html/html.ts';
 import { tokens } from '../../platform/html/assets.ts';
 import contents from './contents.json' with { type: 'json' };
-import { type Page, frame, relative, siteTitle } from './frame.ts';
+import { type Page, frame, relative, sectionsOf, siteTitle } from './frame.ts';
 import { type Places, type Text, codeBlock, headingIds, renderMarkdown } from './markdown.ts';
 import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
@@ -22,17 +22,18 @@ export type Site = {
 
 const root = join(import.meta.dirname, '../../..');
 
+/** A page. Without `path`, its path is that of the source. Without `name`, its name is its title. */
 type Entry = {
   source: string;
-  path: string;
-  name: string;
-  /** The title in place of the source's first heading. */
-  title?: string;
+  path?: string;
+  name?: string;
   about?: string;
+  /** Words of the trade, by which the search finds the page although the page does not contain them. */
+  words?: string;
 };
 
-/** The groups of pages in the order of the contents. Other files in docs follow. */
-const groups: Record<string, Entry[]> = contents;
+/** The sections of pages in the order of the contents. Pages for engineers are not on the site. */
+const sections: Record<string, Entry[]> = contents;
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
@@ -44,30 +45,16 @@ function filesUnder(folder: string): string[] {
     .sort();
 }
 
-function entries(): (Entry & { group: string; listed: boolean })[] {
-  const byHand = Object.entries(groups).flatMap(([group, pages]) =>
-    pages.map((one) => ({ ...one, group, listed: true })),
+function entries(): (Entry & { path: string; group: string; listed: boolean })[] {
+  const listed = Object.entries(sections).flatMap(([group, pages]) =>
+    pages.map((one) => ({ path: filePath(one.source).replace(/\.md$/, '.html'), ...one, group, listed: true })),
   );
-  const known = new Set(byHand.map((one) => one.source));
-  const others = filesUnder('docs')
-    .filter((file) => file.endsWith('.md') && !known.has(file))
-    .map((source) => {
-      const isDecision = source.startsWith('docs/decisions/');
-      const path = source.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '.html');
-      return { source, path, name: '', group: isDecision ? 'Decisions' : 'More', listed: !isDecision };
-    });
-  const folders = readdirSync(join(root, 'examples'), { withFileTypes: true }).filter((one) => one.isDirectory());
-  const examples = folders
+  const examples = readdirSync(join(root, 'examples'), { withFileTypes: true })
+    .filter((one) => one.isDirectory())
     .map((one) => `examples/${one.name}`)
     .sort()
-    .map((source) => ({
-      source,
-      path: `${source}.html`,
-      name: source,
-      group: 'Sources',
-      listed: false,
-    }));
-  return [...byHand, ...others, ...examples];
+    .map((source) => ({ source, path: `${source}.html`, name: source, group: 'Sources', listed: false }));
+  return [...listed, ...examples];
 }
 
 const types: Record<string, string> = {
@@ -128,7 +115,9 @@ class Linker {
     const example = /^(examples\/[^/]+)\/(.+)$/.exec(target);
     if (example !== null && existsSync(join(root, target)))
       return [this.#pages.get(example[1]!)!, sectionId(example[2]!)];
-    if (!existsSync(join(root, target)) || !statSync(join(root, target)).isFile()) return null;
+    // A page for engineers is not on the site, so a link to it is a fault.
+    if (target.endsWith('.md') || !existsSync(join(root, target)) || !statSync(join(root, target)).isFile())
+      return null;
     this.taken.add(target);
     return [filePath(target)];
   }
@@ -154,18 +143,19 @@ function exampleText(folder: string, places: Places): Text {
   return { ...said, headings, about, body: html`${said.body}${sections}` };
 }
 
-function home(pages: readonly Page[], about: string): Text {
-  const listed = Map.groupBy(
-    pages.filter((one) => one.listed),
-    (one) => one.group,
-  );
-  const headings = [...listed.keys()].map((text) => ({ id: headingIds()(text), depth: 2, text }));
+function home(pages: readonly Page[]): Page {
+  const sections = [...sectionsOf(pages)].map(([name, ofSection]) => ({ id: headingIds()(name), name, ofSection }));
+  const source = 'README.md';
+  // The first paragraph of the README says what the service does.
+  const about = read(source).split('\n\n')[1]!;
   const body = html`<h1 id="top">${siteTitle}</h1><p class="lead">${about}</p>
-${[...listed].map(
-  ([group, ofGroup]): Content =>
-    html`<h2 id="${headingIds()(group)}">${group}</h2><ul class="cards">${ofGroup.map((one) => html`<li><a href="${one.path}">${one.name}</a><p>${one.about}</p></li>`)}</ul>`,
+${sections.map(
+  ({ id, name, ofSection }) =>
+    html`<h2 id="${id}">${name}</h2><ul class="cards">${ofSection.map((one) => html`<li><a href="${one.path}">${one.name}</a><p>${one.about}</p></li>`)}</ul>`,
 )}`;
-  return { title: siteTitle, body, headings, about };
+  const headings = sections.map(({ id, name }) => ({ id, depth: 2, text: name }));
+  const site = { title: siteTitle, name: siteTitle, path: 'index.html', group: 'Home', listed: false, source };
+  return { ...site, body, headings, about };
 }
 
 /** @param origin the origin of the service, for the examples in the reference */
@@ -174,24 +164,15 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
   const all = entries();
   const linker = new Linker(new Map(all.map((one) => [one.source, one.path])));
   const pages = all.map((entry): Page => {
-    const { source, path, title } = entry;
+    const { source, path } = entry;
     const isFolder = extname(source) === '';
     const places = linker.placesFor(isFolder ? source : posix.dirname(source), path);
-    let text: Text;
-    if (source === 'docs/openapi.json') text = referenceText(document);
-    else if (isFolder) text = exampleText(source, places);
-    else text = renderMarkdown(read(source), places, title);
-    return { ...text, ...entry, name: entry.name || text.title, about: entry.about ?? text.about };
+    const isReference = source === 'docs/openapi.json';
+    const textOf = isFolder ? exampleText : (file: string, from: Places) => renderMarkdown(read(file), from);
+    const text = isReference ? referenceText(document) : textOf(source, places);
+    return { ...text, ...entry, name: entry.name ?? text.title, about: entry.about ?? text.about };
   });
-  const about = renderMarkdown(read('README.md'), linker.placesFor('.', 'index.html')).about;
-  pages.unshift({
-    ...home(pages, about),
-    path: 'index.html',
-    name: siteTitle,
-    group: 'Home',
-    listed: false,
-    source: 'README.md',
-  });
+  pages.unshift(home(pages));
   const files = new Map<string, SiteFile>();
   const put = (path: string, body: string | Buffer) => files.set(path, { type: typeOf(path), body });
   for (const page of pages) {

@@ -58,9 +58,9 @@ suite('recovery to a moment', async () => {
           major: '',
         };
   const cluster = (name: string): Cluster => ({ base: folder, path: join(folder, name), account, binaries });
-  /** What the operator's guide says to put into postgresql.conf: the block that begins with this setting. */
+  /** What docs/operate/backup.md says to put into postgresql.conf: the block that begins with this setting. */
   const guided = (setting: string) => {
-    const [, block] = new RegExp(`\`\`\`\\n( *${setting} = [^\`]+)\`\`\``).exec(read('docs/operator.md'))!;
+    const [, block] = new RegExp(`\`\`\`ini\\n( *${setting} = [^\`]+)\`\`\``).exec(read('docs/operate/backup.md'))!;
     return `${block!.replaceAll('/srv/archive', archive).replaceAll(/^ +/gm, '')}\n`;
   };
   const [first, second] = [cluster('first'), cluster('second')];

@@ -7,7 +7,7 @@ import { after } from 'node:test';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Shared by all processes of a test, as the operator's guide says. */
+/** Shared by all processes of a test, as docs/operate/scale-out.md says. */
 export const secret = 'the same secret in every process of a law test';
 
 /** A service in a process of its own, started as an operator starts it. */

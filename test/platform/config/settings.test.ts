@@ -23,7 +23,7 @@ suite('a setting that there is not', () => {
     test(`${given} is refused`, () =>
       refused(
         { [given]: 'x' },
-        `There is no setting ${given}. Remove it, or use a name that the operator's guide lists.`,
+        `There is no setting ${given}. Remove it, or use a name from docs/operate/configure.md.`,
       ));
 
   test('that begins otherwise, or is of the tests or of Kubernetes, is not ours', () => {

@@ -11,7 +11,7 @@ suite('the site as it is served', async () => {
     for (const path of [
       '/docs/',
       '/docs/reference.html',
-      '/docs/decisions/index.html',
+      '/docs/sync/sync-results.html',
       '/docs/style.css',
       '/docs/delta-sync.svg',
     ]) {

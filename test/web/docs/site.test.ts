@@ -8,10 +8,10 @@ import { makeOpenApi } from '../../../src/api/reference/openapi.ts';
 import { routes } from '../../../src/api/route-table.ts';
 import { errorTable } from '../../../src/platform/errors/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../../src/platform/config/settings.ts';
-import { beginning } from '../../../src/web/docs/markdown.ts';
+import { beginning, renderMarkdown } from '../../../src/web/docs/markdown.ts';
 import { wordsOf } from '../../../src/web/docs/search-index.ts';
 import { makeSite } from '../../../src/web/docs/site.ts';
-import { projectFiles } from '../../support/structure/source-tree.ts';
+import { userPages } from '../../support/documents.ts';
 
 type PageTree = { path: string; elements: Tree.Element[]; faults: string[]; text: string };
 
@@ -48,14 +48,27 @@ suite('the documentation site', async () => {
     );
   });
 
-  test('holds every page of the repository, in whatever folder', () => {
-    const wanted = projectFiles().filter((file) =>
-      /^((README|CHANGELOG|CONTRIBUTING|client\/README)|docs\/.*)\.md$/.test(file),
-    );
+  test('holds every page for users, and none for engineers', () => {
     const made = [...site.files.values()].map(({ body }) => /Made from <code>(.*?)<\/code>/.exec(String(body))?.[1]);
+    const pages = made.filter((source) => source?.endsWith('.md') && !source.startsWith('examples/'));
+    assert.deepEqual(pages.sort(), [...userPages, 'CHANGELOG.md'].sort());
+  });
+
+  test('blocks with a title become one group of tabs, also in a list and around comments', () => {
+    const fence = (language: string, title: string) => `\`\`\`${language} tab="${title}"\n1 < 2\n\`\`\``;
+    const source = `# Page\n\n${fence('sh', 'curl')}\n\n<!-- made: file a.py -->\n${fence('python', 'Python')}\n<!-- end -->\n\nText\n\n1. Step\n\n   ${fence('cs', 'C#').replaceAll('\n', '\n   ')}\n`;
+    const { body } = renderMarkdown(source, { link: (href) => href, picture: (src) => ({ src, size: null }) });
+    const { elements, faults } = read('page', `<!doctype html><title>x</title>${body.text}`);
+    assert.deepEqual(faults, []);
+    const groups = elements.filter((one) => of(one, 'class') === 'tabs');
     assert.deepEqual(
-      wanted.filter((file) => !made.includes(file)),
-      [],
+      groups.map((group) => textIn(group)),
+      ['curl1 < 2Python1 < 2', 'C#1 < 2'],
+    );
+    const radios = elements.filter((one) => one.tagName === 'input');
+    assert.deepEqual(
+      radios.map((one) => `${of(one, 'name')} ${of(one, 'id')} ${of(one, 'checked') !== undefined}`),
+      ['tab-1 tab-1-1 true', 'tab-1 tab-1-2 false', 'tab-2 tab-2-1 true'],
     );
   });
 
@@ -116,7 +129,7 @@ suite('the documentation site', async () => {
       ...Object.keys(errorTable),
       ...routes.flatMap((route) => refusalsOf(route).map(({ code }) => code)),
     ]);
-    const { elements } = pages.find((page) => page.path === 'errors.html')!;
+    const { elements } = pages.find((page) => page.path === 'reference/errors.html')!;
     const told = elements.filter((one) => one.tagName === 'h3').map((one) => of(one, 'id')!);
     assert.deepEqual(told.sort(), [...codes].sort());
   });

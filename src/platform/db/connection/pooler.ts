@@ -14,7 +14,7 @@ const answerMs = 5000;
 
 const needsDirect = () =>
   new PoolerUnfit(
-    'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operator.md, "Behind PgBouncer", has the lines).',
+    'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operate/database.md, "Behind PgBouncer", has the lines).',
   );
 
 /** Whether a pooler answers, which gives its clients other process IDs than PostgreSQL's. */

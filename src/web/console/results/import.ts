@@ -53,7 +53,7 @@ async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
     upload: true,
     fields: (f) => [
       f.file('file', 'File', '.csv,.tsv,.ndjson,.jsonl,.txt', {
-        hint: html`CSV, or one JSON object per line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">Columns of the file</a>`,
+        hint: html`CSV, or one JSON object per line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/providers/import-export.html">Columns of the file</a>`,
       }),
       f.lines('rows', 'Or paste the rows, with the header', { rows: 6 }),
       f.choose('dates', 'Date format', dateForms, { initial: 'rfc3339' }),

@@ -28,31 +28,35 @@ const rules: Rule[] = [
     otherwise: malformed,
   },
   {
-    says: 'An empty part is refused, at the end too',
+    says: 'No part is empty, including the last one',
     holds: ({ parts }) => !parts.includes(''),
     otherwise: malformed,
   },
-  { says: 'exactly one `t`, even if two are equal', holds: ({ times }) => times.length === 1, otherwise: malformed },
   {
-    says: '1 to 12 digits, each `0` to `9`, and nothing else',
+    says: 'exactly one `t`: refuse two, even equal ones',
+    holds: ({ times }) => times.length === 1,
+    otherwise: malformed,
+  },
+  {
+    says: '1 to 12 digits, each `0` to `9`',
     holds: ({ times: [t] }) => t === undefined || (t.length > 0 && t.length <= 12 && !/[^0-9]/.test(t)),
     otherwise: malformed,
   },
   { says: 'There is at least one `v1`', holds: ({ signatures }) => signatures.length > 0, otherwise: malformed },
   { says: 'The secret is not empty', holds: ({ secret }) => secret !== '', otherwise: unsigned },
   {
-    says: 'At least one `v1` equals it, as 64 lower-case hex digits',
+    says: 'At least one `v1` equals the result in 64 lower-case hex digits',
     holds: ({ secret, times: [t], signatures, body }) =>
       signatures.includes(createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')),
     otherwise: unsigned,
   },
   {
-    says: 'at most 300 seconds **before** your clock',
+    says: 'at most 300 seconds before your clock',
     holds: ({ times: [t], now }) => now - Number(t) <= 300,
     otherwise: 'timestamp_too_old',
   },
   {
-    says: 'at most 300 seconds **after** your clock',
+    says: 'at most 300 seconds after your clock',
     holds: ({ times: [t], now }) => Number(t) - now <= 300,
     otherwise: 'timestamp_in_future',
   },
@@ -70,14 +74,14 @@ const missed = (given: readonly Rule[]) =>
   vectors.filter((vector) => verdictBy(given, vector) !== vector.verdict).map(({ name }) => name);
 
 suite("the guide's rules", () => {
-  const guide = read('docs/webhooks/README.md').replace(/\s+/g, ' ');
+  const guide = read('docs/webhooks/verify.md').replace(/\s+/g, ' ');
   for (const says of [
     ...rules.map((rule) => rule.says),
-    'A missing header is an empty one',
-    'Keep spaces',
-    'The parts come in any order',
-    'Pass over every name but `t` and `v1`',
-    'over `t` as it is written',
+    'A missing header counts as an empty header',
+    'Spaces belong to the name or value',
+    'Parts come in any order',
+    'Ignore every name except `t` and `v1`',
+    'over `t` as written',
   ])
     test(`the guide says: ${says}`, () => assert.ok(guide.includes(says)));
 

@@ -43,7 +43,7 @@ suite('the socket of an embedded PostgreSQL', { skip: process.platform === 'win3
   test('people find the address for psql in the guide', async (context) => {
     const dataDir = join(await dataFolder(context), 'my & data? 100%');
     const server = await startEmbedded({ dataDir });
-    const [line] = /^address\(\) .*$/m.exec(read('docs/operator.md'))!;
+    const [line] = /^address\(\) .*$/m.exec(read('docs/operate/upgrade.md'))!;
     const said = execFileSync('sh', ['-c', `${line}\naddress "$1"`, 'sh', dataDir], {
       encoding: 'utf8',
       env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
