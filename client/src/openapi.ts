@@ -246,7 +246,7 @@ export type Provisioned = {
 export type ProvisionInput = {
   /** The learner's full name. */
   full_name: string;
-  /** Address that receives the invitation. */
+  /** The address that receives the invitation. */
   email?: string;
   /** Your own learner reference. A reference that exists updates its learner. */
   ref?: string;
