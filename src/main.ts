@@ -22,8 +22,8 @@ import type { Sender } from './integrations/webhooks/http/send.ts';
 import { DeliveryWorker } from './integrations/webhooks/worker.ts';
 
 /**
- * When the service stops, pending deliveries and emails get at least this time. A longer stop is cut off before the
- * service manager kills the process.
+ * Deliveries and emails that are under way get at least this time when the service stops. After that time the stop is
+ * cut off, so that the service manager does not kill the process.
  */
 const minStopMs = 5000;
 
@@ -76,7 +76,7 @@ export async function startService(
     if (port !== null) {
       draining.set(0);
       processes.set(1);
-      // If the port is already open, the caller also watches the process.
+      // If the port is already open, the caller also collects the metrics of the process.
       if (operations === null) {
         const unwatch = watchProcess(app.clock, role);
         stops.push(async () => unwatch());

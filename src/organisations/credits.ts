@@ -15,7 +15,6 @@ export type CreditEntry = {
   at: Date;
   kind: 'opening' | 'grant' | 'use' | 'return' | 'correction';
   amount: number;
-  /** The balance after this entry. */
   balance: number;
   actor: string;
   invitation_id: string | null;
@@ -55,7 +54,6 @@ async function changeCredits(
   return row.credits;
 }
 
-/** Writes the first entry of a new organisation. */
 export async function openLedger(
   work: UnitOfWork,
   { organisation_id, credits }: { organisation_id: number; credits: number },
@@ -109,7 +107,6 @@ export async function forgetCreditReasons(tx: Tx, organisationId: number, invita
   await tx.query(forget, [organisationId, invitationIds]);
 }
 
-/** Lists the entries with numbers below `before`, the newest first. */
 export function listCreditEntries(
   tx: Tx,
   organisationId: number,

@@ -4,7 +4,6 @@ import { holdsNationalInsuranceNumber, isStorableText } from '../platform/valida
 import { type Subject, subjects } from '../engine/scoring/levels.ts';
 import type { OrganisationChanges } from './organisations.ts';
 
-/** The settings of an organisation as a form sends them. */
 export type WrittenSettings = {
   name: string;
   timeZone: string;

@@ -1,6 +1,6 @@
 /**
- * The groups and subjects that a key may read, as if they were filters of every query; null means no limit. The scope
- * is fixed when the key is made (docs/decisions/0010).
+ * The groups and subjects that a key may read; null means no limit. The service adds them to the filters of every
+ * query. The scope is fixed when the key is made (docs/decisions/0010).
  */
 export type KeyScope = { groupIds: readonly string[] | null; subjects: readonly string[] | null };
 

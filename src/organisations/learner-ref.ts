@@ -1,8 +1,8 @@
 import type { Secrets } from '../platform/crypto/secrets.ts';
 
 /**
- * Hashes a reference with a key. Of an erased learner's references the service keeps only hashes, so it finds them by
- * hash.
+ * Hashes a reference with a key. The service keeps only hashes of an erased learner's references, and searches for them
+ * by hash.
  */
 export function hashOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer {
   return secrets.mac('learner_ref', `${organisationId}\n${ref}`);

@@ -18,9 +18,7 @@ export type Organisation = {
   default_subjects: string[];
   /** Number in the UK Register of Learning Providers. */
   ukprn: string | null;
-  /** How learners ask for help, such as a telephone number. */
   contact: string | null;
-  /** A name of the IANA database. */
   time_zone: string;
   /** A mailbox that receives the same notices as owners and admins. */
   notices_email: string | null;
@@ -30,7 +28,6 @@ export type Organisation = {
   created_at: Date;
   /** When the organisation was suspended (src/governance/offboarding); null if it is open. */
   suspended_at: Date | null;
-  /** The time of the last export, and the hash of its manifest. */
   exported_at: Date | null;
   export_sha256: string | null;
 };
@@ -55,8 +52,8 @@ const insert = statement('organisation.insert')`
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
   values ($1, $2, $3, $4, $5, $6, $7)
   returning ${columns}`;
-// Until all organisations are restamped, processes of an older version may serve. A new organisation therefore starts
-// with the lowest payload version of all feeds.
+// During an upgrade, processes of an older version may still be running. A new organisation therefore starts with the
+// lowest payload version of all feeds.
 const insertFeed = statement('organisation.insert_feed')`
   insert into feed (organisation_id, position, shape)
   select $1::int8, $2::int8, coalesce(min(shape), ${currentPayloadVersion}) from feed`;
@@ -67,7 +64,6 @@ const update = statement('organisation.update')`
   update organisation set ${changeable.map((column, i) => `${column} = $${i + 2}`).join(', ')}
    where organisation_id = $1 returning ${columns}`;
 
-/** Creates an organisation with its feed and its empty group set. */
 export async function createOrganisation(
   work: UnitOfWork,
   input: {

@@ -27,7 +27,7 @@ export type SandboxState = {
   /** The sandbox of the organisation. */
   organisation_id: number | null;
   public_id: string | null;
-  /** An open request for a sandbox. */
+  /** When a sandbox was requested; null if no request is open. */
   asked_at: Date | null;
 };
 

@@ -78,7 +78,7 @@ export async function recordExport(
 }
 
 /**
- * Whether the last export is complete: made after the suspension, and no learner, result or group has changed since.
+ * Whether the last export was made after the suspension, and no learner, result or group has changed since the export.
  * The feed of a suspended organisation still changes if a sitting ends or the operator imports or erases.
  * @returns null if there is no export
  */
@@ -87,13 +87,11 @@ export async function isReturnedWhole(tx: Tx, organisationId: number): Promise<b
   return row === undefined ? null : row.of_suspended === true;
 }
 
-/** The record of a deletion. It contains no personal data. */
 export type Deletion = {
   public_id: string;
   former_id: number;
   began_at: Date;
   ended_at: Date | null;
-  /** Deleted rows by table. */
   counts: Record<string, number>;
   /** The last block of the audit log when the deletion began. */
   audit_end: { block: number; hash: string } | null;
@@ -141,7 +139,6 @@ export async function endDeletion(work: UnitOfWork, publicId: string, certificat
 const ended = statement('deletion.ended')`
   select public_id as organisation_id, null as learner_id from organisation_deletion where ended_at is not null`;
 
-/** Lists deleted organisations in the form of `ARS_ERASURES_FILE`. */
 export function listDeletions(tx: Tx): Promise<ListedErasure[]> {
   return tx.query<ListedErasure>(ended, []);
 }

@@ -54,7 +54,6 @@ export function removeTeamStaff(work: UnitOfWork, organisationId: number, groupI
   return work.tx.query<{ user_id: string }>(removeStaff, [organisationId, groupId, userIds]);
 }
 
-/** The group IDs of a person's active teams. */
 export async function teamsOfStaff(tx: Tx, organisationId: number, userId: string): Promise<string[]> {
   return (await tx.query<{ group_id: string }>(ofStaff, [organisationId, userId])).map((row) => row.group_id);
 }

@@ -14,7 +14,7 @@ function offsetMs(atMs: number, zone: string): number {
 
 /** The instant of midnight in the zone. `utcMs`: midnight of the same day in UTC. */
 function midnight(utcMs: number, zone: string): Date {
-  // The clocks may change between the guess and midnight, so the offset is read again at the guess.
+  // Summer time may begin or end between the guess and midnight, so the offset is read again at the guess.
   const guessMs = utcMs - offsetMs(utcMs, zone);
   return new Date(utcMs - offsetMs(guessMs, zone));
 }
@@ -42,14 +42,13 @@ export function lastInstantOf(day: string, zone: string): Date | null {
   return end === null ? null : new Date(end.getTime() - 1);
 }
 
-/** The day of an instant in a zone. */
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);
 }
 
 const dayAt = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The same day of the month after some calendar months. If the later month is shorter, its last day. */
+/** Adds calendar months to a day. If the resulting month is too short, the result is its last day. */
 export const dayMonthsAfter = (day: string, months: number): string =>
   dayAt(monthsAfter(midnightUtcMs(day)!, months).getTime());
 

@@ -4,9 +4,9 @@ import { notifyWorkers } from '../../feed/events/emit.ts';
 import type { EndpointQueue, LeasedEndpoint } from './queue.ts';
 
 /**
- * A worker leases endpoints, so that one update covers all later deliveries and each endpoint has one worker at a time
- * (docs/decisions/0007-lease-endpoint-queues.md). Leases are compared with the workers' clocks, which must differ by
- * far less than a lease lasts.
+ * A worker leases an endpoint before it sends deliveries, so that one update covers many deliveries and each endpoint
+ * has one worker at a time (docs/decisions/0007-lease-endpoint-queues.md). Workers compare leases with their own
+ * clocks, which must differ by far less than a lease lasts.
  */
 
 const columns = `w.organisation_id, w.endpoint_id, w.status, w.url, w.secret, w.previous_secret, w.previous_secret_until,
@@ -30,8 +30,8 @@ const claim = statement('lease.claim')`
   returning ${columns}`;
 const held = statement('lease.held')`
   select ${columns} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`;
-// The lease of a paused endpoint is renewed too, so that no other worker sends what is under way if the endpoint is
-// resumed.
+// Leases of paused endpoints are renewed too. If such an endpoint is resumed, no other worker can repeat an attempt
+// that is under way.
 const renew = statement('lease.renew')`
   update webhook_endpoint w set leased_until = $2
    where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1
@@ -77,12 +77,11 @@ type LeaseOptions = {
   stopping: AbortSignal;
   /** Opens the queue of a leased endpoint. The queue calls `drained` when no delivery is queued or under way. */
   open(endpoint: LeasedEndpoint, lease: Lease, drained: (queue: EndpointQueue) => void): EndpointQueue;
-  /** Called after an endpoint was given back. */
   released(): void;
   failed(error: unknown): void;
 };
 
-/** The endpoints that one worker holds, each with its queue. */
+/** The endpoints that one worker has leased, each with its queue. */
 export class LeaseManager {
   readonly #options: LeaseOptions;
   readonly #queues = new Map<string, EndpointQueue>();
@@ -94,7 +93,7 @@ export class LeaseManager {
   }
 
   /**
-   * Updates the held endpoints of these organisations, and leases free endpoints with due deliveries.
+   * Refreshes the leased endpoints of these organisations, and leases free endpoints with due deliveries.
    * @param organisations null: all
    * @returns whether more endpoints may be free
    */
@@ -130,8 +129,8 @@ export class LeaseManager {
   }
 
   /**
-   * After the database was unavailable, expired leases are not taken over for the length of a lease. The workers that
-   * held them may still be running, with outcomes to record.
+   * After an outage of the database, this worker takes over no expired leases for the length of a lease. The workers
+   * with these leases may still be running, with outcomes to record.
    */
   databaseWasAway(): void {
     this.#takesOverFromMs = this.#options.clock.monotonicMs() + this.#options.leaseMs;
@@ -141,7 +140,6 @@ export class LeaseManager {
     for (const queue of this.#queues.values()) queue.close();
   }
 
-  /** True when all endpoints have been given back. */
   isEmpty(): boolean {
     return this.#queues.size + this.#releasing === 0;
   }

@@ -5,7 +5,6 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import { DatabaseUnavailable } from '../../platform/db/connection/unavailable.ts';
 import { type EndpointNews, followHealth } from './endpoints/health.ts';
 
-/** The outcome of one attempt, as it is recorded for the delivery. */
 export type Outcome = {
   organisationId: number;
   endpointId: string;
@@ -20,7 +19,6 @@ export type Outcome = {
    */
   resentAfter: number;
   status: 'pending' | 'succeeded' | 'dead';
-  /** Null unless the status is `pending`. */
   nextAttemptMs: number | null;
   atMs: number;
   endedMs: number;
@@ -31,7 +29,7 @@ export type Outcome = {
   sent: string | null;
 };
 
-// With `status = 'pending'`, the planner would search the index of due deliveries, which grows with the backlog.
+// The planner would search the large index of due deliveries for `status = 'pending'`, so the condition is `not in`.
 const isNotRecorded = `
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')`;
 const listed = `
@@ -41,8 +39,8 @@ const listed = `
       from moved join outcome o using (organisation_id, delivery_id)
     returning delivery_id)`;
 
-// Records successes of endpoints that have not failed before, in half the database time. The other statement records
-// all other outcomes.
+// Records successes of endpoints that are not failing, in half the database time of `record`, which records all other
+// outcomes.
 const recordSuccesses = statement('outcome.record_successes')`
   with outcome as materialized (
     select organisation_id, delivery_id, endpoint_id, before, to_timestamp(at / 1000) as at, to_timestamp(ended / 1000) as ended_at, status_code, duration_ms,
@@ -58,13 +56,13 @@ const recordSuccesses = statement('outcome.record_successes')`
     returning d.organisation_id, d.delivery_id),${listed}
   select delivery_id from listed`;
 
-// A failure must not delay or end a delivery that was resent meanwhile, and must not revive a cancelled delivery.
+// A failure must not delay or end a delivery that was resent during the attempt, or revive a cancelled delivery.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
 // A failure at an earlier URL says nothing about the present URL, so the delivery is due there immediately.
 const elsewhere = `(o.status <> 'succeeded' and o.is_elsewhere)`;
 
-// The lock makes workers with the same endpoint write one after the other; Citus requires a single organisation.
+// The lock makes workers with one endpoint write in turn. Citus locks rows of a single organisation only.
 // Outcomes are separate JSON texts, because for a single text the planner expects 100 rows and scans a small table.
 const record = statement('outcome.record')`
   with endpoint as materialized (
@@ -92,7 +90,7 @@ const record = statement('outcome.record')`
            where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise`;
 
 export type Stored = {
-  /** News about the endpoint. If several outcomes have the same endpoint, only the first has the news. */
+  /** A change of the endpoint's health. Only the endpoint's first outcome of a batch contains the change. */
   news: EndpointNews | null;
   /** The delivery's status if it was resent, cancelled or moved to another URL during the attempt; otherwise null. */
   otherwise: 'pending' | 'cancelled' | null;
@@ -145,14 +143,14 @@ async function write(tx: Tx, outcomes: Outcome[]): Promise<Stored[]> {
 const maxBatch = 500;
 const retryMs = 250;
 /**
- * Outcomes are kept for this time. PostgreSQL writes a commit to disk within 3 times `wal_writer_delay`: by default 0.6
- * s.
+ * Recorded outcomes stay in memory for this time. PostgreSQL writes a commit to disk within 3 times `wal_writer_delay`:
+ * by default 0.6 s.
  */
 const forgetMs = 5_000;
 
 /**
- * Whether to write again: the database is unavailable, had a deadlock, or lacks memory or disk space (classes 53 and
- * 58).
+ * Whether a failed write is repeated: the database is unavailable, had a deadlock, or lacks memory or disk space
+ * (classes 53 and 58).
  */
 const canPass = (error: unknown) =>
   error instanceof DatabaseUnavailable || /^(?:40P01|53|58)/.test((error as { code?: string } | null)?.code ?? '');
@@ -199,7 +197,7 @@ export class Recorder {
   }
 
   /**
-   * The maximum number of deliveries whose outcome has not been sent to the database, because a killed worker's
+   * The maximum number of deliveries whose outcome has not been sent to the database. If the worker is killed, these
    * deliveries are sent again. The limit grows with the recorded outcomes, because a larger batch costs less for each
    * outcome.
    */
@@ -208,20 +206,19 @@ export class Recorder {
   }
 
   /**
-   * Writes the outcomes again that a crash of the database may have lost. Runs before anything else on each new
+   * Writes outcomes again that a crash of the database may have lost. This must be the first call on each new
    * connection.
    */
   async replay(tx: Tx): Promise<void> {
     for (const { outcomes } of this.#kept) await write(tx, outcomes);
   }
 
-  /** Rejects the outcomes that still wait. */
   stop(): void {
     this.#isStopped = true;
     for (const entry of this.#waiting.splice(0)) fail(entry, new DatabaseUnavailable(null));
   }
 
-  /** Delays a small batch by 1 ms for each 8 permits, because a statement costs as much as a delivery. */
+  /** Waits up to 4 ms for a larger batch, because each statement costs as much database time as a delivery. */
   #gather(): void {
     if (this.#isWriting || this.#waiting.length === 0) return;
     if (this.#waiting.length >= 0.75 * this.maxUnrecorded()) {

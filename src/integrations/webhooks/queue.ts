@@ -4,7 +4,6 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 import type { EndpointRow } from './endpoints/endpoints.ts';
 import type { EndpointSecrets } from './endpoints/secrets.ts';
 
-/** An endpoint as a worker needs it. */
 export type LeasedEndpoint = EndpointSecrets & Pick<EndpointRow, 'status' | 'url' | 'failing_since'>;
 
 export type DueDelivery = {
@@ -16,7 +15,6 @@ export type DueDelivery = {
   payload: string;
 };
 
-/** The position after which a page of due deliveries begins. */
 type Position = { at: Date; deliveryId: string };
 const start: Position = { at: new Date(0), deliveryId: nilUuid };
 
@@ -28,7 +26,6 @@ const due = statement('queue.due')`
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)
    order by d.next_attempt_at, d.delivery_id limit $6`;
 
-/** Due deliveries of an endpoint after a position, oldest first. */
 export function dueDeliveries(
   tx: Tx,
   endpoint: Pick<EndpointRow, 'organisation_id' | 'endpoint_id'>,
@@ -141,8 +138,8 @@ export class EndpointQueue {
     }
     if (!isFull) return;
     const last = rows.at(-1)!;
-    // After a nudge, the first page is read again, because new deliveries may be due before the last delivery of this
-    // page.
+    // If a nudge arrived during the read, the next page begins at the start again, because new deliveries may be due
+    // earlier.
     if (!this.#mayHaveMore) this.#after = { at: last.next_attempt_at, deliveryId: last.delivery_id };
     this.#mayHaveMore = true;
     this.#page = Math.min(maxPage, this.#page * 2);

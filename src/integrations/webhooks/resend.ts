@@ -8,7 +8,7 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 
 /**
  * Sends deliveries again: one delivery, all of a time range, or many in the background. Each function locks the events
- * first, and its next statement checks whether the events were emptied (cancelEvents says why).
+ * in one statement, and checks in the next whether they were emptied (see cancelEvents).
  */
 
 // The retry schedule begins again. A delivery with an attempt under way is sent again only if that attempt fails.
@@ -66,7 +66,7 @@ const replay = statement('delivery.replay')`
   select count(*) as count from resent`;
 
 /**
- * Sends an endpoint all events of a time range that it has received or is subscribed to now, also from before its
+ * Sends an endpoint the events of a time range that it has received or now subscribes to, even from before its
  * registration. Existing deliveries keep their IDs; events of withdrawn results and erased learners are left out.
  * @param to exclusive
  * @returns the number of deliveries
@@ -119,8 +119,8 @@ export type Which = { endpointId: string | null; failedSince: Date } | { deliver
 
 const deliveriesOfStep = 500;
 
-// $2: endpoint, $3: failed since, $4: IDs, $5: ended before. Two conditions follow, so that each statement uses its own
-// index.
+// $2: endpoint, $3: failed since, $4: IDs, $5: ended before. Each of the next two constants adds conditions for which
+// PostgreSQL uses another index.
 const chosen = `
     from webhook_endpoint w
     join delivery d on d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
@@ -156,7 +156,6 @@ const bound = (organisationId: number, input: Input, before: Date) => ({
   values: [organisationId, input.endpoint_id, input.failed_since, input.delivery_ids, before],
 });
 
-/** The number of deliveries that a job would send now. */
 export async function countResendable(tx: Tx, organisationId: number, which: Which, now: Date): Promise<number> {
   const { which: text, values } = bound(organisationId, inputOf(which), now);
   return (await tx.query<{ count: number }>(countOf(text), values))[0]!.count;

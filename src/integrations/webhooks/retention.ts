@@ -22,8 +22,8 @@ const ofEvents: ByMonths = {
 
 export const makeEventMonths = (app: App): Promise<void> => makeMonths(app, ofEvents);
 
-// Recent dead letters and deliveries of a paused endpoint may be sent again, so they keep their month. Citus needs a
-// column in the subquery.
+// A month is kept if it has recent dead letters or deliveries of a paused endpoint, because these may be sent again.
+// Citus needs a column in the subquery.
 const awaitedIn = (part: string) =>
   statement(`delivery.awaited_in${part}`)`
   select exists (
@@ -49,8 +49,8 @@ export async function dropEventMonths(app: App): Promise<void> {
   }
 }
 
-// Rows outside all months come from a time when a month was missing. They are deleted for each organisation, as Citus
-// requires.
+// The default partitions contain rows that were written while the partition of their month was missing. Citus requires
+// a statement for each organisation.
 const withRows = statement('prune.whose_rows')`
   select organisation_id from event_default union select organisation_id from delivery_default`;
 const deleteDeliveries = statement('prune.deliveries')`
@@ -75,7 +75,7 @@ const deleteEvents = statement('prune.events')`
   select count(*) as count from gone`;
 
 /**
- * Deletes old rows outside all months, old notices and old resend jobs.
+ * Deletes old rows of the default partitions, old notices and old resend jobs.
  * @returns the numbers of deleted deliveries and events
  */
 export async function pruneDeliveries({ db, clock, log }: App): Promise<{ deliveries: number; events: number }> {

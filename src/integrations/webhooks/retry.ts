@@ -7,7 +7,7 @@ type Failure = { attempt: number; schedule: readonly number[]; random: Random; r
 
 /**
  * The wait in milliseconds after a failed attempt, or 'dead' after the last attempt. A `Retry-After` never shortens the
- * wait, and jitter then only lengthens it.
+ * wait. With `Retry-After`, jitter only lengthens the wait.
  * @param attempt counted from 1
  */
 export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: Failure): number | 'dead' {
@@ -32,7 +32,6 @@ export function verdictOf(attempt: { outcome: string; status_code: number | null
   return attempt.status_code === 410 ? 'gone' : 'retry';
 }
 
-/** The longest wait that a `Retry-After` can ask for. */
 export const maxRetryAfterMs = 24 * 3600_000;
 
 const httpDate =
@@ -43,7 +42,7 @@ const httpDate =
  * forms.
  */
 function parseHttpDate(text: string, nowMs: number): number {
-  // A year with 2 digits is the latest such year that is at most 50 years ahead.
+  // A year of 2 digits means the latest year with these digits that is at most 50 years ahead.
   const full = text.replace(
     /^([A-Z][a-z]{2})[a-z]{3,6}, (\d\d)-([A-Z][a-z]{2})-(\d\d) /,
     (...[, day, n, month, year]) => {

@@ -34,7 +34,6 @@ export const RegisteredWebhookEndpoint = Type.Object(
 
 const expectedUrl = `an https URL that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
 
-/** The event types of an endpoint that was registered without types. */
 export const defaultEventTypes: EventType[] = [assessmentCompleted];
 
 export const WebhookInput = Type.Object(

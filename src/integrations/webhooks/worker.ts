@@ -51,7 +51,7 @@ export class DeliveryWorker {
     // Neither connection waits for the disk, because lost outcomes are written again and a lost lease does no harm.
     const recording = app.db.dedicated({ synchronousCommit: false, connected: (tx) => this.#recorder.replay(tx) });
     this.#recorder = new Recorder(recording);
-    // After a crash of the database, this connection reads nothing before the lost outcomes are written again.
+    // This connection waits for `recording`, so that it reads nothing before lost outcomes are written again.
     const connection = app.db.dedicated({ synchronousCommit: false, connected: () => recording.query('select 1') });
     this.#connections = [connection, recording];
     const failed = (error: unknown) => this.#failed(error);
@@ -100,7 +100,7 @@ export class DeliveryWorker {
     for (const timer of this.#timers) clearInterval(timer);
     this.#leases.closeAll();
     const cut = setTimeout(() => this.#breakOff.abort(), this.#stopWithinMs);
-    // If the database is unavailable, the next worker attempts these deliveries again.
+    // If the database is unavailable, outcomes are lost, and the next worker sends their deliveries again.
     const giveUp = setTimeout(() => {
       this.#recorder.stop();
       this.#settle();
@@ -123,7 +123,6 @@ export class DeliveryWorker {
     });
   }
 
-  /** @param organisation null: all */
   #poll(organisation: number | null): void {
     if (organisation === null) this.#toPoll = 'all';
     else if (this.#toPoll !== 'all') this.#toPoll.add(organisation);

@@ -3,8 +3,6 @@ import { limits } from '../../platform/config/limits.ts';
 import { type Visibility, isVisibleGroup, isVisibleLearner } from './visibility.ts';
 import type { GroupRow } from './store.ts';
 
-/** Groups and their members, for the console and the command line. */
-
 /** A group with the count of its visible members, up to a limit. */
 export type BrowsedGroup = GroupRow & { members: number };
 
@@ -17,8 +15,8 @@ const membersUpTo = (max: string, visibility: string) => `
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
 const maxInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
-// If the page token names a group that the person may not see, the first page is read. Otherwise, the token would
-// reveal the place of the group's name in the order.
+// If the page token contains a group that the person may not see, the first page is read. Otherwise, the page would
+// show where that group's name is in the order.
 const page = statement('group.browse')`
   with place as materialized (
     select a.type, lower(a.name) as name, a.group_id from learner_group a
@@ -50,7 +48,6 @@ export function groupNames(
   return tx.query(named, [organisationId, others, visibility]);
 }
 
-/** The limit up to which a list counts the members of each group. */
 export const membersCountedFor = (visibility: Visibility): number =>
   visibility === null ? limits.membersCounted : limits.membersCountedInSight;
 
@@ -134,7 +131,6 @@ const history = statement('group.history')`
     join learner l on l.organisation_id = $1 and l.learner_id = p.learner_id
    order by p.at desc, p.kind, p.learner_id limit $4 offset $6`;
 
-/** Lists joins and departures, the latest first. */
 export function browseHistory(
   tx: Tx,
   organisationId: number,
@@ -149,7 +145,6 @@ const ids = statement('group.member_ids')`
   select learner_id from membership
    where organisation_id = $1 and group_id = $2 and left_position is null order by learner_id limit $3`;
 
-/** The IDs of current members, at most `limit`. */
 export async function memberIds(tx: Tx, organisationId: number, groupId: string, limit: number): Promise<string[]> {
   const rows = await tx.query<{ learner_id: string }>(ids, [organisationId, groupId, limit]);
   return rows.map((row) => row.learner_id);
@@ -164,7 +159,7 @@ export async function groupsSeen(tx: Tx, organisationId: number, visibility: Vis
   return (await tx.query<{ group_id: string }>(seen, [organisationId, visibility])).map((row) => row.group_id);
 }
 
-/** The numbers of learners and results that a change gives new positions. */
+/** How many learners and results get a new feed position if a change is made. */
 export type Impact = { learners: number; results: number };
 
 // The digest counts results by group set (src/feed/digest.ts), so this statement reads few rows.

@@ -36,7 +36,7 @@ export async function changeGroup(
   return changed;
 }
 
-/** Removes National Insurance numbers from a group's name. A reference with one is replaced by the group's ID. */
+/** Removes National Insurance numbers from a group. A reference that contains one is replaced by the group's ID. */
 export async function redactGroup(work: UnitOfWork, organisationId: number, groupId: string): Promise<void> {
   await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);

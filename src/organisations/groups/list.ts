@@ -40,7 +40,7 @@ export function searchGroups(
   return tx.query(search, [organisationId, type, text, not, limit]);
 }
 
-/** Counts groups by type. @param among counts only groups with these IDs */
+/** @param among counts only groups with these IDs */
 export function countGroupTypes(
   tx: Tx,
   organisationId: number,

@@ -51,8 +51,8 @@ export async function joinGroupsOf(
     (await work.tx.query<{ group_id: string }>(groupsOf, [organisationId, learnerId])).map((row) => row.group_id);
   const pairs = (groupIds: string[]) => groupIds.map((group_id) => ({ group_id, learner_id: to }));
   const joined = await joinGroups(work, feed, pairs(await ids(from)), by);
-  // Results may have left a group with the learner `from`. They are in scope again if `to` is a member, so their scope
-  // exits are deleted.
+  // When the learner `from` left a group, the learner's results got scope exits. If `to` is a member of this group,
+  // the results are in scope again, so their scope exits are deleted.
   await forgetExits(work.tx, organisationId, pairs(await ids(to)));
   return joined.map((pair) => pair.group_id);
 }
@@ -220,7 +220,7 @@ async function change(
   if (moved.length === 0) return new Set();
   const changed = new Set(moved);
   const removed = leaves === null ? [] : [leaves];
-  // The statements are sent together, so that the database starts with the rows while this process builds the events.
+  // The statements are sent together, so that the database changes rows while this process builds the events.
   await Promise.all([
     forgetExits(work.tx, organisationId, [joins, leaves].filter((one) => one !== null).flatMap(pairsWith)),
     stampRegrouped(work, feed, moved, leaves),

@@ -62,7 +62,6 @@ const membersAmong = statement('group.members_among')`
   select learner_id from membership
    where organisation_id = $1 and group_id = $2 and learner_id = any($3) and left_position is null`;
 
-/** The effect of a change before it is made. */
 export type PastedPreview = {
   /** The IDs of learners that would join or leave. */
   concerned: string[];

@@ -9,7 +9,7 @@ type Progress = { total: number; reached: number; changed: number };
 export type MembershipRun = JobRow & Moving & Progress;
 
 /**
- * Changes many memberships in slices. The request processes the first slice, and a background job processes the others.
+ * Changes many memberships in several transactions. The request runs the first, and a background job runs the others.
  */
 export const membershipRuns = jobsOf<Moving, Progress>({
   kind: 'membership_run',
@@ -19,7 +19,7 @@ export const membershipRuns = jobsOf<Moving, Progress>({
 });
 
 /**
- * Orders a change and processes its first slice. If `runId` repeats, the first order counts.
+ * Creates a run and processes its first slice. If the run exists already, it is returned unchanged.
  * @throws ApiError not_found, team_group_managed
  */
 export async function orderMoves(

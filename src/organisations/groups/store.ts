@@ -71,12 +71,11 @@ export async function countMembers(tx: Tx, organisationId: number, groupId: stri
   return (await tx.query<{ count: number }>(memberCount, [organisationId, groupId]))[0]!.count;
 }
 
-/** Finds out which of the IDs are groups of the organisation. */
 export async function knownGroups(tx: Tx, organisationId: number, groupIds: string[]): Promise<Set<string>> {
   return new Set((await findGroups(tx, organisationId, groupIds)).map((row) => row.group_id));
 }
 
-/** A learner that a reference in a request has found. `ref`: the learner's current reference. */
+/** A learner that was found by a reference in a request. `ref`: the learner's current reference. */
 export type Reached = { learner_id: string; ref: string };
 
 /** Finds learners by current or previous references. Two references may find the same learner. */

@@ -8,8 +8,8 @@ import { limits } from '../../platform/config/limits.ts';
 export type Visibility = readonly string[] | null;
 
 /**
- * SQL condition for statements that find few learners; $1 is the organisation. A list of all learners starts with the
- * members instead.
+ * SQL condition for statements that find few learners; for scans of many learners, see `amongMembers`. $1 is the
+ * organisation.
  * @param learnerId an expression, such as `l.learner_id`
  * @param visibility a parameter that holds a Visibility, such as `$4`
  */
@@ -29,12 +29,12 @@ export const amongMembers = (learnerId: string, groupIds: string): string =>
      select m.learner_id from membership m
       where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
 
-/** How many members of a group are checked before all members are searched. */
+/** How many members of a group are checked one by one before the statement searches all members. */
 const checkedFirst = 20;
 
 /**
  * A person sees their own groups and each group with a visible member. Group sets quickly exclude most other groups. A
- * group set may have lost its last learner, so the statement also looks for a member, usually found among the first.
+ * group set may have no learners left, so the statement also searches for a visible member.
  */
 export const isVisibleGroup = (groupId: string, visibility: string) => {
   const ofGroup = `m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null`;
@@ -57,8 +57,8 @@ const fewMembers = statement('group.few_members')`
     select from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3 + 1) m`;
 
 /**
- * Whether a list should start with the members of the groups. If there are few members, a scan of all learners would
- * find few of them.
+ * Whether a list reads the members of the groups and sorts them. If the groups have many members, a scan of all
+ * learners in order finds the first page sooner.
  */
 export async function haveFewMembers(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<boolean> {
   const [row] = await tx.query<{ few: boolean }>(fewMembers, [organisationId, groupIds, limits.membersSorted]);

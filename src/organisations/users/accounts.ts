@@ -2,7 +2,6 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { writeOfChange } from './email-templates.ts';
 
-/** The part of an account that sign-in needs. */
 export type Account = {
   user_id: string;
   email: string;
@@ -39,7 +38,7 @@ export function saltOf(accounts: readonly Account[]): string | null {
   return accounts.find((one) => one.password !== null)?.password ?? null;
 }
 
-/** Locks an account, so that no other transaction can use the same code before this transaction ends. */
+/** Locks an account until the transaction ends, so that two requests can't use one second-factor code. */
 export async function lockAccount(work: UnitOfWork, userId: string): Promise<Account | undefined> {
   return (await work.tx.query<Account>(lock, [userId]))[0];
 }

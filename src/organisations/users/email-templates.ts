@@ -38,7 +38,6 @@ export async function writeToMembers(
   }
 }
 
-/** The changes to a person's sign-in that cause an email. */
 const changes = {
   password: {
     subject: 'Your password was changed',

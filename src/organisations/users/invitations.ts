@@ -64,8 +64,8 @@ const causeOf = (invitationId: string) => `invitation ${invitationId}`;
 export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full';
 
 /**
- * Creates an invitation, a link that works once, and ends an open invitation for the address. `again`: if a member has
- * lost a password or second factor, a new account in the same role replaces the old account.
+ * Creates a link that works once, and ends an open invitation for the address. `again`: if a member has lost a password
+ * or second factor, a new account in the same role replaces the old account.
  * @param input `mailFrom`: the organisation's name, if the link is sent by email too
  */
 export async function inviteUser(
@@ -135,8 +135,8 @@ async function cancelLetters(work: UnitOfWork, dropped: Dropped[]): Promise<void
 }
 
 /**
- * Ends the open invitations for a person whose role has changed. Also ends the person's invitations to roles that the
- * person may no longer give.
+ * Ends the open invitations for a person whose role has changed. Also ends invitations that the person sent for roles
+ * that the person may no longer give.
  * @param now the new role; null: the person was removed
  */
 export async function dropInvitationsOf(
@@ -149,7 +149,6 @@ export async function dropInvitationsOf(
   await cancelLetters(work, await work.tx.query<Dropped>(dropBy, [organisationId, userId, givableBy(now)]));
 }
 
-/** The account that accepts an invitation: an existing account, or a new one. */
 export type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
 
 /**

@@ -5,7 +5,6 @@ import { type Role, mayGive } from './roles.ts';
 import { disconnectIdentity } from './single-sign-on.ts';
 import { type Membership, belonging, endSessions } from './sessions.ts';
 
-/** A person in an organisation. */
 export type Member = {
   user_id: string;
   email: string;
@@ -96,7 +95,7 @@ export async function changeMember(
 }
 
 /**
- * Holds a membership: until this transaction ends, no other transaction can remove the member.
+ * Locks a membership, so that no other transaction can remove the member before this transaction ends.
  * @returns whether the person is a member
  */
 export async function holdMembership(work: UnitOfWork, organisationId: number, userId: string): Promise<boolean> {
@@ -123,7 +122,6 @@ export async function roleOf(tx: Tx, organisationId: number, userId: string): Pr
   return (await tx.query<{ role: Role }>(roleHere, [organisationId, userId]))[0]?.role ?? null;
 }
 
-/** Removes all members when an organisation is deleted. */
 export async function removeEverybody(work: UnitOfWork, organisationId: number): Promise<void> {
   for (const { user_id } of await membersOf(work, organisationId)) await leave(work, organisationId, user_id);
 }

@@ -40,7 +40,7 @@ function parsed(stored: string): { parameters: Parameters; hash: Buffer } {
 
 export class PasswordsBusy extends Error {}
 
-/** Two passwords are hashed at the same time, because libuv has 4 threads, which files and DNS also need. */
+/** At most two passwords are hashed at the same time, because files and DNS also need libuv's 4 threads. */
 const maxAtOnce = 2;
 const maxWaiting = 100;
 let underWay = 0;
@@ -132,7 +132,7 @@ function unit(text: string): string {
  */
 export function passwordFault(password: string, personal: readonly string[]): string | null {
   const tooLong = `must have at most ${limits.passwordMostChars} characters`;
-  // Before normalisation, a character of a keyboard has at most 4 code units, so a longer text is certainly too long.
+  // A typed character has at most 4 code units before normalisation, so a longer text need not be normalised.
   if (password.length > 4 * limits.passwordMostChars) return tooLong;
   const text = normalised(password, 'NFKC');
   const chars = [...text].length;

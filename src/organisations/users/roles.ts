@@ -35,7 +35,6 @@ export const auditReaders: readonly Role[] = ['owner', 'admin', 'auditor'];
 /** These roles see the requests of platforms. */
 export const logReaders: readonly Role[] = ['owner', 'admin', 'developer', 'auditor'];
 
-/** These roles manage the members of an organisation. */
 export const managers: readonly Role[] = ['owner', 'admin'];
 
 export function isRole(text: string): text is Role {

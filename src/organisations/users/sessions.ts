@@ -4,7 +4,6 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import type { Role } from './roles.ts';
 
-/** The membership of a person in an organisation. */
 export type Membership = {
   organisation_id: number;
   public_id: string;
@@ -17,14 +16,12 @@ export type Membership = {
   role: Role;
 };
 
-/** A membership with details that sessions need. */
 export type SeenMembership = Membership & {
   /** The organisation that has the person as a member; for a sandbox, the organisation that the sandbox belongs to. */
   home_id: number;
   last_used_ms: number | null;
 };
 
-/** A session with its person. */
 export type Session = {
   session_id: string;
   user_id: string;
@@ -128,7 +125,7 @@ export async function openSession(
 /**
  * Replaces the token of a session, so that the old token no longer works.
  * @param options `proved`: the person has proved their identity again, by the second factor if there is one
- * @returns the new token; null if the session has ended meanwhile
+ * @returns the new token; null if the session has ended
  */
 export async function renewSession(
   work: UnitOfWork,
@@ -143,7 +140,7 @@ export async function renewSession(
   return token;
 }
 
-/** Holds a session: until this transaction ends, the session can't end. @returns whether the session still exists */
+/** Locks a session, so that it can't end before this transaction ends. @returns whether the session still exists */
 export async function holdSession(work: UnitOfWork, sessionId: string): Promise<boolean> {
   return (await work.tx.query(hold, [sessionId])).length > 0;
 }

@@ -7,7 +7,7 @@ export type Provider = {
   issuer: string;
   client_id: string;
   client_secret: string;
-  /** The required claim `tid` or `hd`; null if only this organisation uses the issuer. */
+  /** The value that an ID token must have as `tid` or `hd`; null if only this organisation uses the issuer. */
   tenant: string | null;
 };
 
@@ -51,8 +51,8 @@ export async function findProvider(
 }
 
 /**
- * Holds the provider: a change of the provider waits until this transaction ends, and then ends the session that the
- * transaction opens.
+ * Locks the provider until this transaction ends. A change of the provider waits for the lock, and then ends the
+ * session that this transaction opens.
  * @returns whether the provider is still current
  */
 export async function holdProvider(
@@ -86,7 +86,6 @@ export async function findByIdentity(
   return (await tx.query<{ user_id: string }>(identity, [organisationId, issuer, subject]))[0]?.user_id;
 }
 
-/** Counts the members who have connected an identity of the issuer. */
 export async function countIdentities(tx: Tx, organisationId: number, issuer: string): Promise<number> {
   return (await tx.query<{ count: number }>(count, [organisationId, issuer]))[0]!.count;
 }

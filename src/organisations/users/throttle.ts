@@ -3,8 +3,8 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 
 /**
- * What failures are counted by: an email address (`account`), an account (`code`), or an IP address (`address`, or
- * `return` when an identity provider sends the person back). Only keyed hashes are stored.
+ * Failures are counted by email address (`account`), by account (`code`), or by IP address (`address`, or `return` when
+ * an identity provider sends the person back). Only keyed hashes are stored.
  */
 export type Subject = { kind: 'account' | 'address' | 'code' | 'return'; value: string };
 

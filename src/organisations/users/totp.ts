@@ -43,14 +43,13 @@ export function totpStep(secret: string, code: string, nowMs: number, after: num
   );
 }
 
-/** The text of the QR code for authenticator apps. */
 export function totpAddress(secret: string, account: string, issuer: string): string {
   return `otpauth://totp/${encodeURIComponent(`${issuer}:${account}`)}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
 }
 
 const recoveryCodes = 8;
 
-/** Makes codes with 80 random bits each, so SHA-256 protects them as well as a slow hash. */
+/** Each code has 80 random bits, so a fast hash such as SHA-256 protects the codes well enough. */
 export function makeRecoveryCodes(random: Random): string[] {
   return Array.from({ length: recoveryCodes }, () =>
     base32(random.bytes(10))

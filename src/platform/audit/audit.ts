@@ -14,7 +14,6 @@ export type AuditEntry = {
   /** Method and route, such as `GET /learners/{ref}`, or a command. */
   action: string;
   resource: string | null;
-  /** Null for commands. */
   status: number | null;
   /** The request and the response, as JSON (log.ts, Recorded). */
   detail?: string | null;
@@ -47,7 +46,7 @@ function values(entries: AuditEntry[]) {
   ];
 }
 
-/** Writes an entry and resolves after the commit. A response that waits for this is always in the log (law 5). */
+/** Writes an entry and resolves after the commit. If a response waits for this, its entry can't be lost (law 5). */
 export type Audit = (entry: AuditEntry) => Promise<void>;
 
 export function auditor(connection: Dedicated): Audit {

@@ -18,7 +18,6 @@ export type ExportedRow = {
   action: string;
   resource: string | null;
   status: number | null;
-  /** Keyed hash of a refused client's IP address. */
   address?: string;
   detail: unknown;
 };
@@ -132,7 +131,7 @@ export type ExportVerdict = {
   blocks: number;
   /** Null if the file has no blocks. */
   covered: Covered | null;
-  /** How many rows of the file have no block there and no longer exist in the log. */
+  /** How many rows of the file belong to no block of the file and no longer exist in the log. */
   unknown: number;
 };
 
@@ -167,8 +166,8 @@ class FileBlocks {
   }
 
   /**
-   * Finds up to six blocks that were cut out of the file. An export contains every block that overlaps the time between
-   * its first and its last block.
+   * Finds up to six blocks that are missing in the middle of the file. An export contains every block that overlaps the
+   * time between its first and its last block.
    */
   async cutOut(tx: Tx, organisationId: number): Promise<number[]> {
     const covered = this.covered();

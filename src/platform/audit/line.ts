@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
  * same line.
  */
 
-/** A row as the hash covers it. A null column becomes empty text. */
+/** The columns of a row that the hash covers. A null column becomes empty text. */
 export type SealedRow = {
   audit_id: number;
   at: Date;
@@ -14,7 +14,6 @@ export type SealedRow = {
   action: string;
   resource: string | null;
   status: number | null;
-  /** Hexadecimal, for refused calls only. */
   address: string | null;
   detail: string | null;
 };

@@ -47,7 +47,7 @@ export type LogFilter = {
   statusClass?: number | null;
   code?: string | null;
   from: Date;
-  /** Calls at this time are excluded. */
+  /** Exclusive. */
   to: Date;
 };
 
@@ -67,8 +67,8 @@ const ofClass: Record<number, string> = {
 };
 
 /**
- * Finds the latest hours with matching calls. Each combination of filters has its own text, so that PostgreSQL uses the
- * right index.
+ * Finds the latest hours with matching calls. Each combination of filters has its own statement, so that PostgreSQL
+ * uses the right index.
  */
 function hours({ actor = null, action = null, statusClass = null, code = null }: LogFilter): Statement {
   const which = [
@@ -149,7 +149,7 @@ export async function findCalls(
   };
 }
 
-/** A request takes less time than this, and the clocks of the processes differ by less. */
+/** A request's row is at most this far from the time in its ID, because requests are short and clocks differ little. */
 const requestMs = 10 * 60_000;
 
 const byRequest = statement('audit.log_by_request')`

@@ -14,7 +14,7 @@ async function keptFrom(tx: Tx, organisationId: number): Promise<number> {
 export class MonthGone extends Error {}
 
 /**
- * Passes all lines on, and then checks that the log is complete, because a month may be dropped between two statements.
+ * Yields all lines. Then checks that the log is complete, because a month may be dropped between two statements.
  * @throws MonthGone at the end, if a month of the period was dropped
  */
 export async function* whole<T>(

@@ -8,7 +8,6 @@ import { type AuditEntry, auditInside, auditor } from './audit.ts';
 const refused = { organisationId: 0, actor: '-', resource: null };
 
 export type RefusedCall = Pick<AuditEntry, 'atMs' | 'requestId' | 'action' | 'status'> & {
-  /** Keyed hash of the client's IP address. */
   address: Buffer;
   /** A listed call has its own row. Other calls are counted in one row for their IP address and minute. */
   listed: boolean;
@@ -48,8 +47,8 @@ const takeCounts = statement('refused.take_counts')`
 /** How many of the newest rows stay in the log. Older rows in the same blocks stay as well. */
 export const refusedKept = 1_000_000;
 const foldedBlocks = 5;
-// A block loses all its rows or none, so that verification can tell folding from tampering. A block with an operator's
-// row keeps all rows.
+// Folding removes all rows of a block or none, so that verification can tell folding from tampering. A block with an
+// entry of the operator keeps all rows.
 const fold = statement('refused.fold')`
   with old as materialized (
     select number, ids, first_at, last_at,

@@ -15,7 +15,7 @@ import { hashOf, lineOf } from './line.ts';
  */
 
 const lastNumber = statement('audit.last_number')`select last_value as number from audit_number`;
-// A writer holds this table lock from before it draws a number until its transaction ends.
+// A transaction takes this table lock before it takes a number from the sequence, and holds the lock until it ends.
 const writers = statement('audit.writers')`
   select virtualtransaction as id from pg_locks
    where locktype = 'relation' and relation = 'audit'::regclass and mode = 'RowExclusiveLock' and granted

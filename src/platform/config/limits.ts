@@ -16,7 +16,6 @@ export const limits = {
   levelsPerResult: 10,
   organisationNameChars: 200,
   contactChars: 200,
-  /** The URL of a training provider's own page. */
   pageAddressChars: 500,
   keyLabelChars: 100,
   reasonChars: 500,
@@ -33,7 +32,6 @@ export const limits = {
   webhookUrlChars: 2048,
   /** The longest time from the first byte sent to an endpoint to the last byte received. */
   webhookAnswerMs: 15_000,
-  /** A delivery fails if the endpoint's response is longer. */
   webhookAnswerBytes: 256 * 1024,
   /**
    * `ars conform` removes the folder of a killed run after this time, because a younger folder may belong to a running
@@ -66,8 +64,8 @@ export const limits = {
   auditBlockMs: 60_000,
   auditBlockRows: 5000,
   /**
-   * The sealer doubles its pause up to this time. It skips a round if a transaction that writes to the audit log is
-   * still open.
+   * The sealer waits for open transactions that write to the audit log, with pauses that double up to this time. If one
+   * is still open then, the sealer skips the round.
    */
   auditWriterWaitMs: 2000,
   replayedAtOnce: 2000,
@@ -78,12 +76,12 @@ export const limits = {
   passwordLeastChars: 12,
   passwordMostChars: 1000,
   /**
-   * Failed sign-ins with one email address, and failed second factors of one account, before further attempts must
-   * wait.
+   * After this many failed sign-ins with one email address, or failed second factors of one account, further attempts
+   * must wait.
    */
   signInFailuresPerAccount: 10,
   signInFailuresPerAddress: 50,
-  /** Returns from identity providers to one IP address without a sign-in, before further attempts must wait. */
+  /** After this many returns from identity providers without a sign-in, one IP address must wait. */
   signInReturnsPerAddress: 100,
   signInFailuresMs: 15 * 60_000,
   mailMs: 3 * 24 * 3600_000,
@@ -95,7 +93,6 @@ export const limits = {
   caseTextChars: 5000,
   /** How long the texts of a data subject request are kept after the request ends. */
   subjectRequestTextsMs: 3 * 366 * 24 * 3600_000,
-  /** How long the access log is kept. */
   accessLogMs: 2 * 366 * 24 * 3600_000,
   /** How long the preview of a retention run is kept. */
   dryRunMs: 30 * 24 * 3600_000,
@@ -131,7 +128,6 @@ export const limits = {
   /** Pages count up to this number, and then say that there are more. */
   maxCounted: 100,
   reviewTextChars: 2000,
-  /** When the dashboard lists unopened or ending invitations, unused access keys, new networks and low credits. */
   unopenedDays: 7,
   expiringDays: 3,
   keyUnusedDays: 30,
@@ -150,7 +146,6 @@ export const limits = {
   importRunsKeptMs: 90 * 24 * 3600_000,
   /** The most dry runs of imported files at one time in a process. Each occupies a connection of the read pool. */
   importTrialsAtOnce: 2,
-  /** Files that one process exports at the same time, and the longest time for one file. */
   exportsAtOnce: 2,
   exportMs: 15 * 60_000,
   exportPage: 1000,
@@ -179,7 +174,6 @@ export const limits = {
   rowsCounted: 100_000,
   /** Requests for /healthz and /readyz from one IP address in a window. */
   probesPerAddress: 1200,
-  /** An access key's purpose, and the name of the person who is responsible for the key. */
   keyPurposeChars: 300,
   keyContactChars: 200,
   /** The most groups of a restricted key, as many as one `group_id` filter takes. */
@@ -218,14 +212,13 @@ export const limits = {
   slowChanges: 8,
   /** The most changes that wait in one queue of a process. The service refuses further changes. */
   changesWaiting: 300,
-  /** A change gives its connection back if another process holds a lock for longer. */
+  /** If a change waits longer than this for a lock of another process, the change gives its connection back. */
   lockWaitMs: 500,
   changeRetrySeconds: 5,
   inviteRows: 20_000,
   inviteTableBytes: 8 * 1024 * 1024,
   /** The size of one row of an invitation table, including all lines of the row. */
   inviteLineBytes: 64 * 1024,
-  /** Blank lines count. */
   inviteLines: 200_000,
   /** The service recognises a file's encoding by this many bytes at its beginning. */
   inviteLookedAtBytes: 256 * 1024,
@@ -235,7 +228,6 @@ export const limits = {
   inviteDraftMs: 24 * 3600_000,
   /** The longest time of an invitation run, including the wait for credits. */
   inviteRunMs: 30 * 24 * 3600_000,
-  /** How long a start code is valid, and how often it can be tried. */
   startCodeMs: 10 * 60_000,
   startCodeTries: 5,
   inviteMailGapMs: 10 * 60_000,
@@ -252,19 +244,18 @@ export const limits = {
   /** How long `ars verify-sync` tries to reach a service that does not answer. */
   verifySyncReachMs: 2000,
   restampRecords: 50,
-  /** The shortest pause after a slice of a restamp, and the usual pause as a multiple of the slice's duration. */
+  /** The shortest pause between two steps of an upgrade, and the usual pause as a multiple of the step's duration. */
   upgradePauseMs: 20,
   upgradePauseShare: 10,
   upgradeLookMs: 5000,
   upgradeIdleMs: 60_000,
   /**
-   * An idle older process is connected for 30 seconds of every minute. A restamp waits until none was connected for
-   * this time.
+   * An idle process of an older version is connected for 30 seconds of every minute. An upgrade waits until no such
+   * process was connected for this time.
    */
   upgradeAloneMs: 45_000,
   /** The distance between two feed positions in microseconds, so one millisecond has room for 50. */
   positionStepUs: 20,
-  /** The default and the maximum number of shards of each table on Citus. */
   shards: 32,
   maxShards: 1024,
 } as const;

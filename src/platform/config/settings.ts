@@ -109,7 +109,6 @@ const rows = {
     meaning: 'Port to listen on; 0 takes any free one.',
     read: (text) => whole(text, 0, 65535),
   },
-  /** Public origin, without a trailing slash. */
   baseUrl: {
     name: 'ARS_BASE_URL',
     default: anyOrigin,

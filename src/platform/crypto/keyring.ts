@@ -9,7 +9,7 @@ import type { Random } from './random.ts';
 export type Keyring = {
   /** `context` identifies the row that stores the encrypted text. Decryption needs the same context. */
   encrypt(plain: string, context: string): string;
-  /** @throws SecretUnreadableError if the key is unknown, or the text was altered or moved */
+  /** @throws SecretUnreadableError if the key is unknown, the text was altered, or the context differs */
   decrypt(encrypted: string, context: string): string;
   /** False if an older key encrypted the text. */
   isCurrent(encrypted: string): boolean;

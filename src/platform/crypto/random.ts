@@ -124,7 +124,6 @@ export function isUuid(text: string): boolean {
   return uuid.test(text);
 }
 
-/** Formats 32 hexadecimal digits as a UUID. */
 export function dashed(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -29,8 +29,8 @@ export function joinedTexts(texts: readonly string[]): string {
 }
 
 /**
- * SQL that splits the parameter of `joinedTexts`. A single empty text yields no element, so the statement must supply
- * the value.
+ * SQL that splits the parameter of `joinedTexts`. A single empty text becomes an array without elements, so the
+ * statement must replace the null that `unnest` then yields.
  */
 export function joinedTextsOf(parameter: `$${number}`, emptyAsNull: 'emptyAsNull' | null = null): string {
   return `string_to_array(${parameter}, E'\\x1e'${emptyAsNull === null ? '' : ", ''"})`;

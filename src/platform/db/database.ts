@@ -76,7 +76,6 @@ function refuseSecondConnection(database: object): void {
 }
 
 export type Database = Tx & {
-  /** Reasons why the database takes no changes, as its statements have shown. */
   storageFaults: StorageFaults;
   /**
    * Commits when `inside` returns, and rolls back when it throws.
@@ -115,7 +114,6 @@ const probed = { keepAliveInitialDelayMillis: 60_000 };
 
 type Held = { distributed: boolean };
 
-/** Connections for one kind of work, with their metrics. */
 class ConnectionPool {
   readonly #database: Held;
   readonly #pool: pg.Pool;

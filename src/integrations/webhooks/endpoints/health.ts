@@ -3,8 +3,8 @@ import type { Log } from '../../../platform/observability/log.ts';
 import type { EndpointRow } from './endpoints.ts';
 
 /**
- * If all attempts fail for `disableAfterMs`, the endpoint is disabled. After `warnAfterMs`, console, command line and
- * log warn.
+ * An endpoint is disabled after all its attempts have failed for `disableAfterMs`. After `warnAfterMs`, the console,
+ * the command line and the log show a warning.
  */
 export const disableAfterMs = 5 * 24 * 3600_000;
 export const warnAfterMs = 24 * 3600_000;
@@ -15,10 +15,10 @@ const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt}
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /**
- * SQL: the part of the statement in outcome.ts that records failures and recoveries of endpoints. The part follows
- * `endpoint` (the locked rows), `outcome`, and `moved` (the attempts that are recorded for the first time).
+ * SQL for `record` in outcome.ts: expressions that record failures and recoveries of endpoints. They read `endpoint`
+ * (locked rows), `outcome`, and `moved` (deliveries whose attempt is recorded for the first time).
  *
- * Attempts from before the endpoint's last change, or to an earlier URL, are ignored. A notice's ID is made from its
+ * Attempts from before the endpoint's last change, or to an earlier URL, are ignored. A notice's ID is a hash of its
  * contents, so that no notice is written twice.
  */
 export const followHealth = `
@@ -82,7 +82,7 @@ export function logEndpointNews(log: Log, { endpoint_id: endpoint, since, warns,
   if (reason !== null) log.error('webhook.disabled', { endpoint, reason });
 }
 
-/** The warning about an endpoint whose attempts all fail; null: there is no warning. */
+/** @returns a warning if all attempts have failed for `warnAfterMs`, otherwise null */
 export function endpointWarning({ failing_since: since }: Pick<EndpointRow, 'failing_since'>, nowMs: number) {
   if (since === null || nowMs - since.getTime() < warnAfterMs) return null;
   return `Every delivery since ${formatMs(since.getTime())} has failed; at the first failure after ${formatMs(since.getTime() + disableAfterMs)} the endpoint is disabled. One success ends this.`;

@@ -11,7 +11,6 @@ export type Notice = {
   url: string;
   at: Date;
   kind: 'failing' | 'recovered' | 'disabled';
-  /** When the failures began. */
   since: Date | null;
 };
 
@@ -33,13 +32,12 @@ const takeNew = statement('notice.take_new')`
    order by t.at, t.notice_id`;
 const prune = statement('notice.prune')`delete from endpoint_notice where at < $1`;
 
-/** The organisation's latest notices, the newest first. */
 export const latestNotices = (tx: Tx, organisationId: number, since: Date, max: number) =>
   tx.query<Notice>(latest, [organisationId, since, max]);
 
 export const pruneNotices = (tx: Tx, before: Date) => tx.query(prune, [before]);
 
-/** Notices older than this are not emailed, because a mail server may be set long after a notice. */
+/** A mail server may be configured long after a notice was recorded, so older notices are not emailed. */
 const newsMs = 24 * 3600_000;
 
 /** Writes an email about each new notice to the people who look after the organisation's integration. */

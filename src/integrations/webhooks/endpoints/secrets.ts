@@ -69,8 +69,8 @@ export async function renewEncryption({ db, keyring, clock }: App): Promise<numb
       try {
         return keyring.isCurrent(text) ? text : keyring.encrypt(keyring.decrypt(text, context), context);
       } catch (error) {
-        // The secret stays as it is, and deliveries to its endpoint report the error. The secrets of other endpoints
-        // are still renewed.
+        // If a secret can't be decrypted, it is kept, and deliveries to its endpoint report the error. The secrets of
+        // other endpoints are still encrypted again.
         if (error instanceof SecretUnreadableError) return text;
         throw error;
       }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** undici's parser refuses a longer head. */
+/** The limit of undici's parser for the head of a response, in bytes. */
 const maxHead = 16 * 1024;
 const shortestStatus = 'HTTP/1.1 100'.length;
 /** The index of the first digit of the status. In an informational status, this digit is 1. */

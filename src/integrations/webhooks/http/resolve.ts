@@ -13,7 +13,7 @@ export class DnsError extends Error {
   }
 }
 
-/** The timeout of a query to a name server. All tries together take less time than a delivery may take. */
+/** The timeout of one query to a name server. All tries together stay within the time limit of a delivery. */
 const queryTimeoutMs = 2_500;
 const queryTries = 2;
 
@@ -43,8 +43,8 @@ const sentences: Record<string, string> = {
 };
 
 /**
- * Asks the hosts file, then the name servers. `dns.lookup` has only 4 threads, so 4 names whose name server hangs would
- * stop all deliveries.
+ * Looks a name up in the hosts file, then at the name servers. `dns.lookup` would run in only 4 threads, so 4 hanging
+ * queries would stop all deliveries.
  * @param servers the name servers; by default those of the system
  */
 export function createResolver({ servers }: { servers?: readonly string[] } = {}): Resolve {

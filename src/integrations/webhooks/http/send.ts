@@ -42,11 +42,10 @@ export type Attempt = {
   outcome: SendOutcome;
   /** Null if no status line arrived. */
   status_code: number | null;
-  /** The time from the call to its end, in whole milliseconds. */
   duration_ms: number;
   /** A sentence for the endpoint's owner, without text of the response, address or URL; null after a success. */
   error: string | null;
-  /** The wait that a 429 or 503 asks for. */
+  /** The wait that a 429 or 503 response requests with `Retry-After`. */
   retry_after_ms: number | null;
 };
 
@@ -58,15 +57,13 @@ export type Sender = {
     body: Uint8Array | string;
     signal?: AbortSignal;
   }): Promise<Attempt>;
-  /** Waits until the attempts under way have ended by their time limit or signal, and closes all connections. */
+  /** Waits until the current attempts have ended, and closes all connections. */
   close(): Promise<void>;
 };
 
 class AddressRefusedError extends Error {}
 
-/**
- * A connection keeps the IP address that was checked. After this time, a new connection resolves the host name again.
- */
+/** After this time a connection is closed, because it keeps its IP address when the DNS entry changes. */
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
@@ -127,7 +124,6 @@ type Terms = {
   ended(exchange: Exchange): void;
 };
 
-/** One attempt, which receives undici's callbacks and settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly done: Promise<Attempt>;
   readonly #terms: Terms;
@@ -233,7 +229,7 @@ export function openAgent(resolve: Resolve, networks: readonly Network[], timeou
     minVersion: 'TLSv1.2',
   });
   return new Agent({
-    // With HTTP/2, several deliveries would share a connection, so cutting one delivery would cut the others.
+    // With HTTP/2, several deliveries would share a connection, so aborting one delivery would abort the others.
     allowH2: false,
     clientTtl: connectionLifetimeMs,
     keepAliveTimeout: idleConnectionMs,
@@ -312,7 +308,7 @@ export function createSender({
     },
     async close() {
       await Promise.all([...underWay].map((one) => one.done));
-      // undici's close() would wait for connections that are still being made for attempts that were broken off.
+      // The close() of undici would also wait for connections that aborted attempts are still making.
       await agent.destroy();
     },
   };

@@ -26,7 +26,7 @@ function mac(secret: string, ...parts: (string | Uint8Array)[]): string {
 /**
  * Both signature headers of one attempt. Each attempt is signed with its own time, so that a late retry is within the
  * receiver's tolerance.
- * @param secrets the newest first: all sign in `X-Svc-Signature-256`, and only the newest signs in the legacy header
+ * @param secrets the newest first; each signs in `X-Svc-Signature-256`, but only the newest in the legacy header
  */
 export function sign({ secrets, body, nowMs }: Signed) {
   const [newest] = secrets;
@@ -47,8 +47,8 @@ export function deliveryHeaders({ deliveryId, ...signed }: Signed & { deliveryId
 }
 
 /**
- * The text that is stored for a request: its URL and signatures. The event contains the body, and all other parts are
- * constant.
+ * The part of a request that the database stores: the URL and the signatures. The body is stored with the event, and
+ * all other headers are constant.
  */
 export function sentText(url: string, headers: Record<string, string>): string {
   return [url, headers[signatureHeader], headers[legacyHeader]].join('\n');

@@ -23,7 +23,7 @@ const state = `
   select (select extversion from pg_extension where extname = 'citus') as citus,
          exists (select from pg_available_extensions where name = 'citus') as available`;
 
-// The foreign keys are stored in this table and dropped. They are created again when every table has its place.
+// The foreign keys are stored in this table and dropped. They are created again when every table is distributed.
 const aside = `
   create table if not exists ${asideName} (
     table_name text not null, name text not null, definition text not null, primary key (table_name, name))`;
@@ -80,7 +80,7 @@ export async function proveReady(db: Database): Promise<void> {
 }
 
 async function othersConnected(tx: Tx): Promise<number> {
-  // PostgreSQL caches the view within a transaction, so its cache is cleared first.
+  // PostgreSQL caches pg_stat_activity within a transaction, so this cache is cleared first.
   await tx.query('select pg_stat_clear_snapshot()');
   const [row] = await tx.query<{ count: number }>(
     `select count(*)::int4 as count from pg_stat_activity
@@ -173,7 +173,7 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
           : tx.query(`select create_distributed_table($1, 'organisation_id', colocate_with => $2)`, [table, first]))),
     })),
     {
-      // This step comes before the foreign keys, because truncating would also empty local tables that they link.
+      // Truncating would also empty local tables that foreign keys link, so this step comes before the foreign keys.
       step: "delete the coordinator's copies",
       isDone: async (tx) => (await tx.query(kept)).length > 0 || (await tx.query(copies)).length === 0,
       run: async (tx) =>
@@ -207,7 +207,7 @@ export async function planDistribution(db: Database, shards: number): Promise<St
   return steps;
 }
 
-/** Takes the missing steps. @returns the steps that this call took */
+/** Runs the missing steps. @returns the steps that this call ran */
 export async function distribute(
   db: Database,
   shards: number,

@@ -17,15 +17,15 @@ const needsDirect = () =>
     'An address of the database leads through a pooler. Set DATABASE_DIRECT_URL to the same database past it (docs/operate/database.md, "Behind PgBouncer", has the lines).',
   );
 
-/** Whether a pooler answers, which gives its clients other process IDs than PostgreSQL's. */
+/** Whether the client is connected to a pooler, which reports other process IDs than PostgreSQL. */
 async function isPooled(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query('select pg_backend_pid() as pid');
   return rows[0].pid !== (client as unknown as { processID: number }).processID;
 }
 
 /**
- * Proves that both URLs lead to the same database: a lock that one connection holds is refused to the other. Other
- * evidence may be visible only to superusers.
+ * Proves that both URLs lead to the same database: one connection takes a lock, and the other must be refused the
+ * lock. Other proofs may need a superuser.
  * @throws PoolerUnfit
  */
 async function proveSame(client: pg.Client, directUrl: string): Promise<void> {

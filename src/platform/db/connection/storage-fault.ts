@@ -7,8 +7,8 @@ export function storageFaultOf(error: unknown): StorageFault | null {
 }
 
 /**
- * A nearly full disk refuses only some statements. A fault therefore counts for 5 seconds, and longer until a probe
- * succeeds.
+ * A nearly full disk refuses only some statements. A fault is therefore reported for at least 5 seconds, and until a
+ * probe succeeds.
  */
 export type StorageFaults = {
   note(what: StorageFault): void;

@@ -32,7 +32,7 @@ export const watchTimes: WatchTimes = { everyMs: 5000, answerMs: 5000 };
  * statement began.
  */
 const silentPolls = 3;
-/** The watch ends a connection after this many doubts in a row. After one doubt, the answer may still be on its way. */
+/** The watch ends a connection after this many doubtful checks in a row, because an answer may be on its way. */
 const doubtsToEnd = 2;
 
 type State = { by: ProbeTarget; read: number; silent: number; doubts: number };
@@ -93,7 +93,7 @@ export function startWatch(log: Log, { everyMs, answerMs }: WatchTimes): Watch {
     return state.doubts >= doubtsToEnd;
   }
 
-  /** Idle connections that are dead as well. The next statement on a dead connection would wait. */
+  /** Dead idle connections. The next statement on such a connection would wait. */
   const idleDead = (by: ProbeTarget, answer: Answer) =>
     [...watched].filter(
       ([client, state]) =>
