@@ -91,7 +91,7 @@ export const commands: Command[] = [
     name: 'restore',
     summary: 'Restore a backup, or declare a restored database',
     notes:
-      '--from restores the embedded database into an empty ARS_DATA_DIR. --declare tells clients that you have restored your own PostgreSQL.',
+      'With --from, the command restores the embedded database into an empty ARS_DATA_DIR. Use --declare after you have restored your own PostgreSQL.',
     examples: ['--from backup', '--declare'],
     about: {
       from: 'The folder of the backup',

@@ -53,7 +53,7 @@ export function searchIndex(pages: readonly Page[]): string {
       const name = textOf(heading!);
       const rest = part.slice(whole.length);
       const isFirst = part.startsWith('<h1');
-      const begins = beginning(textOf(rest.replace(/<(pre|label)\b[^]*?<\/\1>/g, ' ')), 110);
+      const begins = beginning(textOf(rest.replace(/<pre>[^]*?<\/pre>/g, ' ')), 110);
       const more = isFirst ? words : '';
       const at = sections.push([page, isFirst ? '' : id!, name, begins, more]) - 1;
       for (const word of wordsOf(`${title} ${name} ${more} ${textOf(rest)}`)) {
