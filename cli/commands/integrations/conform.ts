@@ -189,8 +189,8 @@ function outputOf(scenarios: ScenarioOutcome[], isWhole: boolean): Output {
     json: { passed, scenarios },
     text:
       wrong.length === 0
-        ? `\nThe consumer is right in ${right.length} scenarios.`
-        : `\nThe consumer is wrong in ${wrong.length} of ${scenarios.length} scenarios.`,
+        ? `\nThe client is right in ${right.length} scenarios.`
+        : `\nThe client is wrong in ${wrong.length} of ${scenarios.length} scenarios.`,
     exitCode: passed ? 0 : 1,
   };
 }

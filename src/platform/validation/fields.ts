@@ -57,9 +57,9 @@ export function learnerName() {
 export function emailAddress() {
   return Type.String({
     maxLength: limits.emailChars,
-    expected: 'an e-mail address, such as name@example.org',
-    also: isEmailAddress,
-    shown: { format: 'email', description: 'Address that receives the invitation.' },
+    expected: 'an email address, such as name@example.org',
+    also: (text: string) => isEmailAddress(text) || (holdsNationalInsuranceNumber(text) && faults.number),
+    shown: { format: 'email', description: 'The address that receives the invitation.' },
   } satisfies Meaning & TStringOptions);
 }
 

@@ -166,8 +166,8 @@ function doubtsOf(cells: Cells): Doubt[] {
 
 const refExpected = (ref: string): string =>
   /^\d(?:[.,]\d+)?E\+\d+$/i.test(ref)
-    ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
-    : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`;
+    ? 'the full reference: the spreadsheet has shortened it. Format the column as text'
+    : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an email address or a National Insurance number`;
 
 /** Reads a row without comparing it with others. @returns the row, or all its faults in the order of the columns */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {

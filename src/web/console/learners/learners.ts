@@ -143,9 +143,9 @@ function shown(
 ): Content {
   const note =
     extent === 'some'
-      ? `More than ${number(maxScanned)} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      ? `More than ${number(maxScanned)} learners match, and the list shows some of them. Enter more of the name, or choose a group.`
       : extent === 'scanned' && learners.length < limits.consoleRows
-        ? `${number(scanned)} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
+        ? `${number(scanned)} learners were checked for this page${learners.length === 0 ? ', and none matches' : ''}. Open the next page for more.`
         : null;
   const none =
     isOpen(filter) && previous === null

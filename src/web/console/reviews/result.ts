@@ -331,10 +331,10 @@ async function question(visit: Visit): Promise<Answer> {
       }),
       table<Field>('Answer', found.model.fields, {
         Field: (field) => plainText(field.label),
-        'Filled in': (field) => html`<bdi>${valueWords(field, found.answer)}</bdi>`,
-        'Right, for example': (field) => valueWords(field, found.right),
+        Answer: (field) => html`<bdi>${valueWords(field, found.answer)}</bdi>`,
+        'Right answer, for example': (field) => valueWords(field, found.right),
       }),
-      html`<h2>As it was shown</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.answer, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Question before')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
+      html`<h2>The question</h2><fieldset class="shown" disabled><legend class="unseen">The question</legend>${itemHtml(found.model, found.answer, null)}</fieldset><nav class="pager" aria-label="Questions"><ul>${neighbour(position - 1, 'Previous question')}${neighbour(position + 1, 'Next question')}</ul></nav>`,
     ],
   };
 }

@@ -199,7 +199,7 @@ async function readEndpoint(
   const verdict = checkUrl(address, { allowNetworks: app.settings.webhookAllowNetworks });
   const url = verdict.ok ? asUri(address) : '';
   if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(address))
-    faults.url = `Enter an https address that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
+    faults.url = `Enter an https URL that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
   const types = [...new Set(chosen)];
   if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
     faults.eventTypes = 'Choose at least one kind of event.';
