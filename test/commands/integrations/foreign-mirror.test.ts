@@ -45,7 +45,7 @@ test('a repair by another member of the group keeps the group, and locks nobody 
   // Its owner could not write any more.
   const { said, ...left } = await repaired(0o640, [operator, shared]);
   assert.deepEqual(left, { uid: consumer, gid: shared, mode: 0o640, text: line });
-  assert.match(said, /nothing was changed.*as the file's owner/);
+  assert.match(said, /Nothing was changed.*as the file's owner/);
   // Whoever is in none of its groups and may write into its folder.
   await chmod(folder, 0o777);
   const stranger = await repaired(0o664, [operator]);

@@ -366,7 +366,7 @@ suite('the tree', () => {
 
   test('tests have the rooms of the sources', () => {
     const own = ['contract', 'laws', 'browser', 'support', 'commands', 'client', 'documents', 'deploy', 'bench'];
-    const others = ['event-loop', 'examples', 'expressions', 'fixtures', 'item-bank', 'pictures'];
+    const others = ['event-loop', 'examples', 'expressions', 'fixtures', 'item-bank', 'pictures', 'prose'];
     none(
       'rooms',
       tests.filter((file) => file.split('/').length > 2 && ![...rooms, ...own, ...others].includes(roomOf(file))),
