@@ -9,6 +9,7 @@ import { apiBase, defaultRateLimit } from '../../platform/config/settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { introduction } from './introduction.ts';
 import { toOpenApi30 } from './openapi-3-0.ts';
+import { toPostman } from './postman.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
 import { Type } from '../../platform/validation/type.ts';
 
@@ -301,6 +302,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
 export const referenceFiles: Record<string, (document: OpenApiDocument) => string> = {
   'openapi.json': fileText,
   'openapi-3.0.json': (document) => fileText(toOpenApi30(document)),
+  'postman.json': (document) => fileText(toPostman(document)),
 };
 
 function fileText(content: object): string {

@@ -194,7 +194,7 @@ export function referenceText(document: OpenApiDocument): Text {
   const { components } = document;
   const shared = Object.entries(components.responses).filter(([, reply]) => reply.content !== undefined);
   const body = html`<div class="reference"><h1 id="top">API reference</h1>
-<p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a> or <a href="openapi-3.0.json">OpenAPI 3.0</a>.</p>
+<p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi-3.0.json">OpenAPI 3.0</a> and a <a href="postman.json">Postman collection</a>.</p>
 ${paragraphs(document.info.description)}
 <p>The commands on this page expect your key pair in two variables of the shell:</p>
 <pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>

@@ -265,7 +265,11 @@ test('text is normalised by personal-data.ts', () =>
 suite('the tree', () => {
   // The base only falls. A change that brings a feature adds its lines below and says why in its commit.
   const base = 72_600;
-  const features: Record<string, number> = { 'full help of every command': 700, 'OpenAPI 3.0.3': 80 };
+  const features: Record<string, number> = {
+    'full help of every command': 700,
+    'OpenAPI 3.0.3': 80,
+    'Postman collection': 120,
+  };
   const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
 
   test(`src and cli have at most ${most} lines`, () => {
