@@ -57,7 +57,7 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.getByRole('heading', { name: /^Fetched at/ }).waitFor();
       await isSound('a trace');
       await page
-        .getByRole('link', { name: /^Call \d+/ })
+        .getByRole('link', { name: /^Request \d+/ })
         .first()
         .press('Enter');
       await page.getByRole('heading', { name: 'Repeat the request' }).waitFor();

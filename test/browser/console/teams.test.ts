@@ -38,7 +38,7 @@ suite('teams in a browser', { skip: withoutBrowser }, async () => {
     await makeTeam(page, 'South');
     await pressByKeyboard(page, 'Add staff');
     await page.getByLabel('Tamsin Tutor').press('Space');
-    await pressByKeyboard(page, 'Add learners');
+    await pressByKeyboard(page, 'Add staff');
     await page.getByRole('status').waitFor();
     await makeTeam(page, 'North');
     await pressByKeyboard(page, 'Add learners');

@@ -42,7 +42,7 @@ suite('webhooks in a browser', { skip: withoutBrowser }, async () => {
         .first()
         .press('Enter');
       await page.getByRole('heading', { name: 'Attempts' }).waitFor();
-      await page.getByText('What was sent').first().click();
+      await page.getByText('Request', { exact: true }).first().click();
       await isSound('a delivery');
       endpoint.receiver.behave(answer(204));
       await pressByKeyboard(page, 'Send again');

@@ -24,8 +24,8 @@ suite('ars user', () => {
     const owner = listed.find((one: any) => one.role === 'owner').user_id;
     const kept = await run('user', 'remove', owner);
     assert.equal(kept.code, 1);
-    assert.match(kept.said, /needs at least one owner/);
-    assert.match((await run('user', 'role', owner, '--role', 'tutor')).said, /needs at least one owner/);
+    assert.match(kept.said, /keeps at least one owner/);
+    assert.match((await run('user', 'role', owner, '--role', 'tutor')).said, /keeps at least one owner/);
     assert.equal((await run('user', 'role', tutor.userId, '--role', 'auditor')).json.role, 'auditor');
     assert.equal((await run('user', 'remove', tutor.userId)).code, 0);
     assert.equal((await tutor.get(`/console/${org.publicId}`)).status, 303);

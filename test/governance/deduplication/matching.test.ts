@@ -181,7 +181,7 @@ suite('matching', () => {
     const shown = await admin.get(compare);
     assert.match(shown.text, /1 result with 0 evidence packs/);
     assert.match(shown.text, /the learner then has 2 results/);
-    assert.match(shown.text, /1 result of one subject and moment is on both sides/);
+    assert.match(shown.text, /1 result with one subject and time is on both sides/);
     const merged = await admin.post(compare, { reason: 'Twice' });
     assert.equal(merged.headers.location, `${base}/matching?did=merged`);
     assert.equal((await org.get('/learners/j-1')).body.data.assessments.length, 2);
@@ -189,7 +189,7 @@ suite('matching', () => {
 
     const names = await admin.get(`${base}/matching?kind=name`);
     assert.match(names.text, /Compare with the first/);
-    assert.match(names.text, /<caption><bdi>Ivy &amp; Ash<\/bdi>: the same name<\/caption>/);
+    assert.match(names.text, /<caption><bdi>Ivy &amp; Ash<\/bdi>: equal names<\/caption>/);
     const fields = { one: ivy!, other: await idOf('i-1'), kind: 'name' };
     assert.match(
       (await admin.follow(await admin.post(`${base}/matching/distinct`, fields))).text,

@@ -284,9 +284,9 @@ suite('two learners who are one person', () => {
     const sitting = await one.starts();
     await two.starts();
     const [from, into] = [await idOf(org, 'one-3'), await idOf(org, 'two-3')];
-    await assert.rejects(merges(org, from, into), /both are in the middle of a sitting in digital/);
+    await assert.rejects(merges(org, from, into), /both have a sitting in progress in digital/);
     const preview = await previewMerge(app.db, org.id, { from, into }, new Date(app.clock.nowMs()));
-    assert.match(preview!.refused!, /sitting in digital/);
+    assert.match(preview!.refused!, /sitting in progress in digital/);
     while ((await one.answers()) !== null);
     await one.finishes(sitting);
     assert.equal((await merges(org, from, into)).results, 1);

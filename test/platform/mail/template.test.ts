@@ -48,11 +48,11 @@ suite('letters', async () => {
 
   test('a colleague is invited by a mail whose link works, and can be copied as well', async () => {
     const page = await owner.post(`${base}/people/invite`, { email: 'Cy@College.example', role: 'tutor' });
-    assert.match(page.text, /on its way to Cy@College\.example/);
+    assert.match(page.text, /sending the link to Cy@College\.example/);
     const [one, ...others] = await arrived();
     assert.deepEqual([one!.to, others], ['cy@college.example', []]);
     assert.match(one!.headers.subject!, /^Northfield College invites you/);
-    assert.match(one!.text, /as tutor[^]*7 days/);
+    assert.match(one!.text, /Your role is tutor[^]*7 days/);
     const [way] = waysIn(one!);
     assert.ok(page.text.includes(`${service.url}${way}`));
     assert.match((await visitor(service).get(way!)).text, /Northfield College<\/bdi> invites cy@college\.example/);
@@ -81,8 +81,8 @@ suite('letters', async () => {
     // Whoever manages the organisation hears of the key that the vendor made.
     assert.equal((await visitor(service).post(way!)).status, 200);
     assert.deepEqual(await told(), [
-      'admin@college.example: A key was made for Northfield College',
-      'owner@college.example: A key was made for Northfield College',
+      'admin@college.example: A key was created for Northfield College',
+      'owner@college.example: A key was created for Northfield College',
     ]);
     await owner.post(`${base}/key-links/create`, { label: 'OneFile', minutes: '15', once: service.app.random.uuid() });
     assert.deepEqual(await told(), [], 'without an address');
@@ -106,7 +106,7 @@ suite('letters', async () => {
       rollKey(work, org.id, rolled.access_key_id, { until, kind: 'live', expiresAt: null }),
     );
     const all = await arrived();
-    const rolls = all.filter((one) => one.headers.subject === 'A key was rolled for Northfield College');
+    const rolls = all.filter((one) => one.headers.subject === 'A key was rotated for Northfield College');
     assert.deepEqual(
       rolls.map((one) => one.to),
       ['admin@college.example', 'owner@college.example'],
@@ -179,7 +179,7 @@ suite('letters', async () => {
       password: 'words-that-eve-chose',
     });
     assert.equal(joined.status, 303);
-    assert.deepEqual(await told(), ['admin@college.example: A new account took the place of yours']);
+    assert.deepEqual(await told(), ['admin@college.example: Your account was replaced']);
   });
 
   test('without a mail server nothing is written, no field asks for an address, and links are there', async () => {
@@ -187,7 +187,7 @@ suite('letters', async () => {
     const plain = await service.sibling({ settings: { ARS_SMTP_URL: '', ARS_MAIL_FROM: '' } });
     const one = visitor(plain, `session-${new URL(plain.url).port}=${owner.cookie!.split('=')[1]}`);
     const page = await one.post(`${base}/people/invite`, { email: 'fay@college.example', role: 'tutor' });
-    assert.match(page.text, /Send it to fay@college\.example[^]*\/console\/invitation\//);
+    assert.match(page.text, /Send the link only to fay@college\.example[^]*\/console\/invitation\//);
     assert.doesNotMatch((await one.get(`${base}/key-links/create`)).text, /name="email"/);
     await plain.withUnitOfWork((work) => createKey(work, org.id, { label: 'Quiet', kind: 'live' }));
     await startMailer(plain.app).round();

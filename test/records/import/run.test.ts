@@ -68,7 +68,7 @@ suite('an import in the console', () => {
       'New results': '1',
       'Results that change': '0',
       'Unchanged results, skipped': '0',
-      'Lines with faults, left out': '3',
+      'Lines with faults, skipped': '3',
     });
     for (const [at, column] of [
       [3, 'learner_full_name'],
@@ -241,7 +241,7 @@ suite('an import in the console', () => {
     );
     const run = await imported(runId);
     assert.deepEqual([run.rejected, run.faults.length], [3, limits.importFaultsShown]);
-    assert.match((await owner.get(`${base}/${runId}`)).text, /5,003 lines are left out/);
+    assert.match((await owner.get(`${base}/${runId}`)).text, /5,003 lines are skipped/);
   });
 
   test('whoever is erased while their lines are tried is not in what is kept of them, the others are', async () => {

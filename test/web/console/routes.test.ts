@@ -205,7 +205,7 @@ suite('what browsers are told', () => {
         }).on('error', reject);
       });
       const plain = coding === 'gzip' ? gunzipSync(raw) : raw;
-      assert.match(plain.toString('utf8'), /<h1>Create a key<\/h1>/);
+      assert.match(plain.toString('utf8'), /<h1>Create key<\/h1>/);
       return { coding, bytes: raw.length };
     };
     const whole = await sizeOf({});

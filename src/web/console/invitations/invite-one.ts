@@ -74,7 +74,7 @@ function questionFields(visit: Visit, { doubts, namesakes }: Questions): Content
 /** Proposes a repaired name if the typed name looks like text in a wrong encoding. */
 function questionFaults({ doubts: [doubt], namesakes }: Questions, cells: Cells): Faults {
   const cell = (doubt && cells[doubt.column]) ?? '';
-  const proposal = repaired(cell) === cell ? '' : ` Correct may be “${repaired(cell)}”.`;
+  const proposal = repaired(cell) === cell ? '' : ` It may be “${repaired(cell)}”.`;
   return faultsIn({
     as_is: doubt && `An entry looks wrong. Correct it, or confirm it.${proposal}`,
     who: namesakes.length > 0 && 'Another learner has this name. Choose which learner to invite.',

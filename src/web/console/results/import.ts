@@ -174,7 +174,7 @@ async function showRun(visit: Visit): Promise<Answer> {
         Imported: number(run.imported),
         Changed: number(run.updated),
         Unchanged: number(run.unchanged),
-        'Lines with faults, left out': number(run.faulty + run.rejected),
+        'Lines with faults, skipped': number(run.faulty + run.rejected),
         [isCancelled ? 'Not imported' : 'Not imported, because the learner was erased']:
           unwritten > 0 && number(unwritten),
         Ended: moment(run.finished_at, zone),

@@ -58,7 +58,7 @@ suite('what needs somebody today', async () => {
       [
         '2 answers to learners are overdue',
         '2 learners ask for a human review',
-        '2 results to review: the engines are a level or more apart',
+        '2 results to review: engines a level or more apart',
         '100+ placements close to a boundary',
         '3 invitations end within 3 days, not begun',
         '3 invitations not begun for 7 days',
@@ -98,7 +98,7 @@ suite('what needs somebody today', async () => {
       [
         '1 answer to a learner is overdue',
         '1 learner asks for a human review',
-        '1 result to review: the engines are a level or more apart',
+        '1 result to review: engines a level or more apart',
         '1 placement close to a boundary',
         '1 invitation ends within 3 days, not begun',
         '1 invitation not begun for 7 days',
@@ -144,7 +144,7 @@ suite('what needs somebody today', async () => {
     const says = async () => linesOf((await developer.get(`/console/${other.publicId}`)).text).map((line) => line.says);
     assert.deepEqual(await says(), [
       '1 webhook endpoint is failing',
-      '100+ deliveries have finally failed',
+      '100+ dead letters',
       '1 key unused for 30 days',
     ]);
     await app.db.query(
@@ -159,7 +159,7 @@ suite('what needs somebody today', async () => {
     await app.db.query(`update webhook_endpoint set status = 'disabled' where endpoint_id = $1`, [endpoint]);
     assert.deepEqual(await says(), [
       '1 webhook endpoint is disabled and gets no events',
-      '100+ deliveries have finally failed',
+      '100+ dead letters',
       '1 key was used from a new network',
     ]);
   });

@@ -146,7 +146,7 @@ suite('invitations in the console', () => {
       [id, invitationId, new Date(app.clock.nowMs())],
     );
     const { text } = await admin.get(`/console/${publicId}/invitations?state=opened`);
-    assert.match(text, /15,000 invitations were looked through for this page, and none of them is like this\./);
+    assert.match(text, /15,000 invitations were checked for this page, and none matches\./);
     assert.ok(!text.includes('No invitation matches'));
     const next = /rel="next" href="([^"]+)"/.exec(text)![1]!.replaceAll('&amp;', '&');
     const further = await admin.get(next);

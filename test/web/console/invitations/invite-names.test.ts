@@ -194,7 +194,7 @@ suite('the name of a learner who is there', () => {
     for (const full_name of ['Ana Silva', 'ana  silva', 'Silva, Ana', 'Ána Sílva']) {
       const asked = await send({ full_name });
       assert.deepEqual([asked.status, await creditsOf(org)], [422, before], full_name);
-      assert.match(asked.text, /Invite the learner you have: Ana Silva, without a reference/);
+      assert.match(asked.text, /Invite the existing learner: Ana Silva, without a reference/);
     }
     const [{ learner_id: id }] = (await app.db.query('select learner_id from learner where organisation_id = $1', [
       org.id,
