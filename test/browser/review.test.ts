@@ -42,7 +42,7 @@ suite('a review in a browser', { skip: withoutBrowser }, async () => {
       const [name, value] = owner.cookie!.split('=') as [string, string];
       await console.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: 'Lax' }]);
       await console.goto(`${service.url}/console/${org.publicId}`);
-      await console.getByRole('link', { name: /asks? for a person’s review/ }).click();
+      await console.getByRole('link', { name: /asks? for a human review/ }).click();
       await isSound(console, 'the queue', script);
       await console.getByRole('link', { name: 'Ana Silva' }).first().click();
       assert.match(await console.locator('main').innerText(), /The sound was off\./);

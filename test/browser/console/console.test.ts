@@ -102,7 +102,7 @@ suite('the console in a browser', { skip: withoutBrowser }, async () => {
     // What the table of pages doesn't show by itself: forms that were not taken, and a sandbox.
     for (const [path, button] of [
       ['people/invite', 'Invite person'],
-      ['sso', 'Set'],
+      ['sso', 'Save'],
     ] as const) {
       await page.goto(`${service.url}/console/${org.publicId}/${path}`);
       await page.getByRole('button', { name: button }).click();

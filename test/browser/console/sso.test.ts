@@ -73,7 +73,9 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
       // From a page of another site, and with a session that would end: it is asked for first.
       await page.goto(`${issuer}/.well-known/openid-configuration`);
       await page.evaluate(`location.href = ${JSON.stringify(`${service.url}/console/sso/sign-in/${org.publicId}`)}`);
-      await page.getByRole('heading', { level: 1, name: 'Sign in at Northfield College’s provider?' }).waitFor();
+      await page
+        .getByRole('heading', { level: 1, name: 'Sign in through Northfield College’s identity provider?' })
+        .waitFor();
       await isSound('whether that is meant');
       await pressByKeyboard(page, 'Sign in');
       await page.waitForURL((url) => url.href.startsWith(issuer) || url.pathname.startsWith(base));

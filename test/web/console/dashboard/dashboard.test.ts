@@ -142,11 +142,7 @@ suite('what needs somebody today', async () => {
     ]);
     await app.db.query('delete from key_use where organisation_id = $1', [other.id]);
     const says = async () => linesOf((await developer.get(`/console/${other.publicId}`)).text).map((line) => line.says);
-    assert.deepEqual(await says(), [
-      '1 webhook endpoint is failing',
-      '100+ dead letters',
-      '1 key unused for 30 days',
-    ]);
+    assert.deepEqual(await says(), ['1 webhook endpoint is failing', '100+ dead letters', '1 key unused for 30 days']);
     await app.db.query(
       `insert into key_use (organisation_id, key_id, network, client, first_at, last_at)
        select organisation_id, key_id, n, 'c', now() - interval '1 day', now() from access_key, unnest(array['198.51.100.0/24', '203.0.113.0/24']) n where organisation_id = $1`,
