@@ -8,22 +8,22 @@ const long = `This sentence has 26 words, at most 25 are allowed: “${words(26)
 
 /** A document, help of a command and a page with this text on line 5, in the same paragraph as other texts. */
 const kinds: Record<string, [file: string, source: (text: string) => string]> = {
-  'a document': ['docs/start/quickstart.md', (text) => `# Title\n\n| A | B |\n| --- | --- |\n| It runs. | ${text} |\n`],
+  'a document': ['CONTRIBUTING.md', (text) => `# Title\n\n| A | B |\n| --- | --- |\n| It runs. | ${text} |\n`],
   'a paragraph of a document': ['README.md', (text) => `# Title\n\n- It runs\n  in two lines.\n  ${text}\n`],
   'help of a command': [
-    'cli/commands/a.ts',
+    'cli/ars.ts',
     (text) => `import a from 'a';\n\nexport const b = {\n  summary:\n    '${text}',\n};\n`,
   ],
   'a message in two texts': [
-    'src/api/a.ts',
+    'src/main.ts',
     (text) => `// whole\n\nconst a = () =>\n  text(\n    '${text.replace(' ', " ' + `")}\`,\n  );\n`,
   ],
   'a page': [
-    'src/web/a.ts',
+    'src/main.ts',
     (text) =>
       `const a = (b: string) =>\n  html\`<h1>Title</h1>\n<p>It runs.</p>\n<p>It runs\nas <b>\${b}</b> does. ${text.replace('really', '<em>really</em>')}</p>\`;\n`,
   ],
-  'a label of a page': ['src/web/a.ts', (text) => `\n\n\n\nconst a = html\`<input aria-label="${text}">\`;\n`],
+  'a label of a page': ['src/main.ts', (text) => `\n\n\n\nconst a = html\`<input aria-label="${text}">\`;\n`],
 };
 
 suite('The prose check', () => {
@@ -51,7 +51,7 @@ suite('The prose check', () => {
       await faultsOf(
         new Map([
           ['README.md', document],
-          ['src/api/a.ts', source],
+          ['src/main.ts', source],
         ]),
         [],
       ),
