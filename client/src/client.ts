@@ -182,7 +182,7 @@ export class Client {
     list: async (options?: CallOptions): Promise<WebhookEndpoint[]> =>
       (await this.call('listWebhooks', {}, options)).body.data,
 
-    /** The reply holds the signing secret, this once only. */
+    /** The response contains the signing secret, this once only. */
     register: async (endpoint: WebhookInput, options?: CallOptions): Promise<RegisteredWebhookEndpoint> =>
       (await this.call('registerWebhook', { body: endpoint }, options)).body.data,
 

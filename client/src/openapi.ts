@@ -527,7 +527,7 @@ export type Operations = {
       below_level_1?: boolean;
       /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group ids: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a sweep is still needed. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a full sync is still needed. */
       group_id?: readonly string[];
       /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
@@ -563,7 +563,7 @@ export type Operations = {
       below_level_1?: boolean;
       /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group ids: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a sweep is still needed. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a full sync is still needed. */
       group_id?: readonly string[];
       /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
@@ -585,9 +585,9 @@ export type Operations = {
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. */
       below_level_1?: boolean;
-      /** At most 20 group ids: assessments of the groups' active members. */
+      /** At most 20 group IDs: assessments of the groups' active members. */
       group_id?: readonly string[];
-      /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
+      /** How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it 16. */
       bits?: number;
       /** The buckets whose results are wanted, instead of sums. */
       buckets?: readonly number[];
@@ -607,9 +607,9 @@ export type Operations = {
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. */
       below_level_1?: boolean;
-      /** At most 20 group ids: assessments of the groups' active members. */
+      /** At most 20 group IDs: assessments of the groups' active members. */
       group_id?: readonly string[];
-      /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
+      /** How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it 16. */
       bits?: number;
       /** The buckets whose results are wanted, instead of sums. */
       buckets?: readonly number[];
@@ -620,7 +620,7 @@ export type Operations = {
   /** Read a result */
   getAssessment: {
     path: {
-      /** The assessment's id. */
+      /** The assessment's ID. */
       id: string;
     };
     query: {};
@@ -632,7 +632,7 @@ export type Operations = {
   /** Read a result: headers alone */
   getAssessmentHead: {
     path: {
-      /** The assessment's id. */
+      /** The assessment's ID. */
       id: string;
     };
     query: {};
@@ -642,7 +642,7 @@ export type Operations = {
   /** Read the evidence PDF */
   getReport: {
     path: {
-      /** The assessment's id. */
+      /** The assessment's ID. */
       id: string;
     };
     query: {};
@@ -652,7 +652,7 @@ export type Operations = {
   /** Read the evidence PDF: headers alone */
   getReportHead: {
     path: {
-      /** The assessment's id. */
+      /** The assessment's ID. */
       id: string;
     };
     query: {};
@@ -743,7 +743,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -778,7 +778,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -800,7 +800,7 @@ export type Operations = {
   /** Read a group */
   getGroup: {
     path: {
-      /** The group's id. */
+      /** The group's ID. */
       id: string;
     };
     query: {};
@@ -812,7 +812,7 @@ export type Operations = {
   /** Read a group: headers alone */
   getGroupHead: {
     path: {
-      /** The group's id. */
+      /** The group's ID. */
       id: string;
     };
     query: {};
@@ -822,7 +822,7 @@ export type Operations = {
   /** Rename, archive or reactivate a group */
   changeGroup: {
     path: {
-      /** The group's id. */
+      /** The group's ID. */
       id: string;
     };
     query: {};
@@ -834,7 +834,7 @@ export type Operations = {
   /** Add learners to a group */
   addMembers: {
     path: {
-      /** The group's id. */
+      /** The group's ID. */
       id: string;
     };
     query: {};
@@ -851,7 +851,7 @@ export type Operations = {
   /** Remove learners from a group */
   removeMembers: {
     path: {
-      /** The group's id. */
+      /** The group's ID. */
       id: string;
     };
     query: {};
@@ -893,7 +893,7 @@ export type Operations = {
   /** Remove an endpoint */
   removeWebhook: {
     path: {
-      /** The endpoint's id. */
+      /** The endpoint's ID. */
       id: string;
     };
     query: {};

@@ -186,7 +186,7 @@ const listenQuery = [
   some('event_types', 'Types of events; without it every type that the key may see.', among(eventTypes)),
   {
     ...groupIds,
-    description: `At most ${limits.filterGroups} group ids: events of their members, as for an endpoint's group_ids.`,
+    description: `At most ${limits.filterGroups} group IDs: events of their members, as for an endpoint's group_ids.`,
   },
   one(
     'after',
@@ -233,7 +233,7 @@ export const listenRoute: Route = {
   id: 'listenToEvents',
   tag: 'Webhooks',
   summary: 'Listen to events (for development)',
-  description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The reply lasts, and brings a line of JSON for each event, signed as a delivery to an endpoint is. Nothing is kept of it: connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at once.`,
+  description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The response stays open, and contains a line of JSON for each event, signed like a delivery to an endpoint. The service stores nothing of it. Connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at a time.`,
   query: listenQuery,
   allowsRestrictedKeys: true,
   codes: ['listener_limit_exceeded'],

@@ -24,7 +24,7 @@ export const requestHeaders = {
   'Idempotency-Key': {
     schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars },
     example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
-    meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.`,
+    meaning: `A text of your own, new for each request that must happen once. The same key with the same request gives the first response again for ${limits.idempotencyMs / 3600_000} hours.`,
   },
   'Accept-Encoding': {
     schema: text,
@@ -39,7 +39,7 @@ export const replyHeaders = {
     schema: { type: 'string', format: 'uuid' },
     example: '019c1234-7d0a-7a52-9a63-0d8f0a3b7c21',
     meaning:
-      "On every reply: the id under which the service's log keeps the request, and its audit trail, but for a 503 while the database is away. Log it, and quote it when you ask for help.",
+      "On every response: the ID of the request in the service's log. The audit log contains it too, except for a 503 while the database is unavailable. Log it, and quote it when you ask for help.",
   },
   ETag: {
     schema: text,
@@ -55,13 +55,13 @@ export const replyHeaders = {
     schema: { type: 'string', format: 'date-time' },
     example: '2026-01-31T09:41:00.000Z',
     meaning:
-      'Only where the service was restored from a backup: what arose after that backup is gone, without tombstones. If it is later than the X-Sync-Through of your last finished walk, walk once without since, and remove what that walk does not show.',
+      'Only if the service was restored from a backup: the time of that backup. Later changes are lost, without tombstones. If the time is later than the X-Sync-Through of your last finished sync, do a full sync, and remove what that sync does not show.',
   },
   'X-Sync-Digest': {
     schema: text,
     example: 'n=1042;w1=2869453210;w2=311871200',
     meaning:
-      'On the last page of a walk by ascending updated_at: how many results the filters let through now, and two sums over them, so that a copy can be compared. Absent with learner_ref, assessed_from, assessed_to or status, with group_id unless since is there too, and while an upgrade counts what is stored.',
+      'On the last page of a sync by ascending updated_at: the number of results that match the filters now, and two sums over them. Compare your local copy with it. Absent with learner_ref, assessed_from, assessed_to or status, with group_id unless since is there too, and while an upgrade counts what is stored.',
   },
   Link: {
     schema: text,
@@ -73,7 +73,7 @@ export const replyHeaders = {
     schema: text,
     example: 'private, no-cache',
     meaning:
-      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, as on every error and on replies that hold a secret or a link, means that the reply is not to be kept at all.',
+      'You may store the response, and must check it with If-None-Match before you use it again. With `no-store`, never store the response. Errors and responses with a secret or a link have `no-store`.',
   },
   'Content-Encoding': {
     schema: { type: 'string', enum: ['zstd', 'br', 'gzip'] },
@@ -83,7 +83,7 @@ export const replyHeaders = {
   Vary: {
     schema: text,
     example: 'X-Access-Key-Id, Accept-Encoding',
-    meaning: 'Replies of different keys are different replies, and so are those in different codings.',
+    meaning: 'Caches must separate responses by access key and by content coding.',
   },
   'RateLimit-Policy': {
     schema: text,
@@ -94,7 +94,7 @@ export const replyHeaders = {
     schema: text,
     example: '"default";r=297;t=58',
     meaning:
-      'On every reply to a request whose key was accepted, 429 included: r requests are left; after t seconds there are more.',
+      'On every response to an accepted key, including 429: r requests are left, and after t seconds there are more.',
   },
   'Retry-After': {
     schema: { type: 'integer', minimum: 1 },
@@ -110,12 +110,12 @@ export const replyHeaders = {
   'Idempotency-Replayed': {
     schema: { type: 'string', const: 'true' },
     example: 'true',
-    meaning: 'The reply is the first one to this Idempotency-Key; nothing was done again.',
+    meaning: 'The response is the first one to this Idempotency-Key. The request was not repeated.',
   },
   'X-Report-SHA256': {
     schema: { type: 'string', pattern: sha256Pattern },
     example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    meaning: 'SHA-256 of the whole PDF in lower-case hex, the same as report_sha256.',
+    meaning: 'SHA-256 of the full PDF in lower-case hex, the same as report_sha256.',
   },
   'Content-Disposition': {
     schema: text,

@@ -273,11 +273,11 @@ function canonicalInstant(us: number, text: string): string {
 }
 
 export const groupIds: Parameter<string[]> = unsafeWithSince(
-  some('group_id', `At most ${limits.filterGroups} group ids: assessments of the groups' active members.`, groupId, {
+  some('group_id', `At most ${limits.filterGroups} group IDs: assessments of the groups' active members.`, groupId, {
     max: limits.filterGroups,
     tooMany: 'too_many_groups',
   }),
-  'a learner can leave: the poll then carries a scope exit, and a sweep is still needed',
+  'a learner can leave: the poll then carries a scope exit, and a full sync is still needed',
 );
 
 export const learnerRef: Parameter<string> = safeWithSince(

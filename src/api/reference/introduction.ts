@@ -9,8 +9,8 @@ Every request carries two headers: \`X-Access-Key-Id\` and \`X-Secret-Access-Key
 
 **Queries.** A comma-separated list means OR, different parameters mean AND, and a parameter given twice is the same as a list. Unknown parameters are refused. Date-times are RFC 3339 with a zone; \`+\` is sent as \`%2B\`.
 
-**Errors.** Every reply carries \`X-Request-Id\`: quote it when you ask for help. Every error has the shape \`{"error": {"code", "message"}}\`. Act on \`code\`; \`message\` is for people and may change. A method that an address does not have is answered by 405 with \`Allow\`. Wherever GET works, HEAD does too.
+**Errors.** Every response contains \`X-Request-Id\`: quote it when you ask for help. Every error has the shape \`{"error": {"code", "message"}}\`. Act on \`code\`; \`message\` is for people and may change. A method that an address does not have is answered by 405 with \`Allow\`. Wherever GET works, HEAD does too.
 
-**Rate limit.** ${rateLimit} requests in any 60 seconds for each key; a 304 counts. Every reply to a request whose key was accepted tells what is left in \`RateLimit\`.
+**Rate limit.** ${rateLimit} requests in any 60 seconds for each key; a 304 counts. After a valid key, every response says what is left in \`RateLimit\`.
 
 **Compatibility.** New fields, endpoints and values of open enumerations may come at any time: ignore what you do not know.`;

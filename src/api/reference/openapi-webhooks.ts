@@ -52,7 +52,7 @@ const webhooks: Record<EventType, Webhook> = {
   [assessmentCompleted]: {
     id: 'assessmentCompleted',
     schema: AssessmentCompleted,
-    description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
+    description: 'data is byte for byte the result that the API returns at that moment.',
     example: ({ at, data, ids }) => ({ event: assessmentCompleted, occurred_at: at, data, group_ids: ids }),
   },
   [learnerGroupsUpdated]: {
@@ -82,7 +82,7 @@ const signature: OpenApiParameter[] = [
     schema: { type: 'string', format: 'uuid' },
     example: '3c9e6679-7425-40de-944b-e07fc1f90ae7',
     description:
-      'The same over retries and replays of a delivery: what you have handled under this id, answer with 2xx and pass over.',
+      'Stays the same in retries and replays of a delivery. If you have handled this ID, answer with 2xx and do nothing.',
   },
   {
     name: signatureHeader,
@@ -120,7 +120,7 @@ export function webhooksOf(
       requestBody: { required: true, content },
       responses: {
         '2XX': { description: `Received. Answer within ${limits.webhookAnswerMs / 1000} seconds.` },
-        410: { description: 'The endpoint is gone for good: it is disabled.' },
+        410: { description: 'The endpoint was removed. The service disables it.' },
         429: { description: 'Not now. Retry-After is honoured, as with 503.' },
         default: { description: 'Anything else is a failure: the delivery is tried again later.' },
       },

@@ -18,7 +18,7 @@ const tags = [
   { name: 'Assessments', description: 'The feed of results, single results and their evidence.' },
   { name: 'Learners', description: 'Learners with their last results, and provisioning.' },
   { name: 'Groups', description: 'Cohorts, courses and other groups, and who is in them.' },
-  { name: 'Webhooks', description: 'Endpoints that are told of events.' },
+  { name: 'Webhooks', description: 'Endpoints that receive events.' },
 ];
 
 const ErrorBody = Type.Object(
@@ -35,7 +35,7 @@ const ErrorBody = Type.Object(
 );
 
 const reasons: Record<number, string> = {
-  400: 'The request cannot be read as it stands.',
+  400: 'The request cannot be read.',
   401: 'The credentials are not valid.',
   402: 'No assessment credits are left.',
   404: "Not found, or another organisation's.",
@@ -194,7 +194,7 @@ function operationOf(
 ): OpenApiOperation {
   const responses: OpenApiOperation['responses'] = {};
   for (const status of Object.keys(route.answers)) responses[status] = successReply(route, Number(status), components);
-  const unchanged = 'Nothing has changed since the reply whose ETag was sent. No body.';
+  const unchanged = 'Nothing has changed since the response with this ETag. No body.';
   if (isConditional(route)) responses[304] = { description: unchanged, headers: headers(answerHeaders(route, 304)) };
   const byStatus = Map.groupBy(refusalsOf(route), (refusal) => refusal.status);
   for (const [status, refusals] of byStatus) {
@@ -237,13 +237,13 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Access-Key-Id',
-    description: 'The access key id of a key pair.',
+    description: 'The ID of an access key.',
   },
   secretAccessKey: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Secret-Access-Key',
-    description: 'The secret of the same key pair, shown once when it is made.',
+    description: 'The secret of the same access key, shown once when the key is created.',
   },
 } as const;
 

@@ -232,7 +232,7 @@ const digestQuery: readonly Parameter[] = [
   groupIds,
   one(
     'bits',
-    `How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it ${limits.digestBits}.`,
+    `How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it ${limits.digestBits}.`,
     wholeNumber(0, limits.digestBits),
   ),
   some(
@@ -258,7 +258,7 @@ async function readDigest(call: Call): Promise<Reply> {
 
 export const assessmentIdParameter = {
   id: {
-    description: "The assessment's id.",
+    description: "The assessment's ID.",
     schema: { type: 'string', format: 'uuid' },
     example: example.assessment_id,
   },
@@ -307,7 +307,7 @@ export const assessmentRoutes: Route[] = [
     tag: 'Assessments',
     summary: 'Find what a copy lacks',
     description:
-      'When your own sums differ from the X-Sync-Digest of a walk: the sums of buckets tell which of them differ, and with buckets the results in those are listed, to be read again by id. A result that is in no bucket any more was withdrawn or has left the groups.',
+      'Use it when your own sums differ from X-Sync-Digest. The sums of buckets show which buckets differ. With buckets, the response lists the results in them. Read those again by ID. A result that is in no bucket was withdrawn or has left the groups.',
     query: digestQuery,
     allowsRestrictedKeys: true,
     answers: {

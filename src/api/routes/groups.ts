@@ -30,7 +30,7 @@ const example = {
   updated_at: '2026-01-05T09:00:00.000Z',
 };
 const idParameter = {
-  id: { description: "The group's id.", schema: { type: 'string', format: 'uuid' }, example: example.id },
+  id: { description: "The group's ID.", schema: { type: 'string', format: 'uuid' }, example: example.id },
 };
 
 const groupQuery = [
@@ -38,7 +38,7 @@ const groupQuery = [
   safeWithSince(some('type', 'One or more group types.', among(groupTypes))),
   unsafeWithSince(
     one('active', 'Only active groups, or only archived ones.', yesOrNo),
-    'a group can be archived or made active again, and a poll never says that it left the list: poll without active, and read active of each group',
+    'a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group',
   ),
 ];
 

@@ -69,7 +69,7 @@ export const webhookRoutes: Route[] = [
     id: 'registerWebhook',
     tag: 'Webhooks',
     summary: 'Register an endpoint',
-    description: 'The reply holds the signing secret, this once only.',
+    description: 'The response contains the signing secret, this once only.',
     body: WebhookInput,
     bodyExample: {
       url: 'https://portfolio.example.org/hooks/ars',
@@ -110,7 +110,7 @@ export const webhookRoutes: Route[] = [
     description: 'Deliveries that still wait for it are dropped.',
     params: {
       id: {
-        description: "The endpoint's id.",
+        description: "The endpoint's ID.",
         schema: { type: 'string', format: 'uuid' },
         example: endpointExample.id,
       },

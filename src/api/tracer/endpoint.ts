@@ -52,7 +52,7 @@ export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult, 
   return verdict(
     'not_known',
     result.deleted
-      ? `Not known for ${host}: events are emptied with the withdrawal.`
+      ? `Not known for ${host}: a withdrawal deletes the content of events.`
       : `Not known for ${host}: events and deliveries are kept for ${keepMs / 86_400_000} days.`,
   );
 }

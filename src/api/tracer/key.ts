@@ -128,7 +128,7 @@ function receivedBy(name: string, { result, pages, reads }: KeyFacts, bound: str
   const read = result.deleted ? undefined : reads.find(({ at }) => at >= timeOf(result.position));
   if (page !== undefined && bound === null && (read === undefined || page.at <= read.at))
     return verdict('fetched', `${name} fetched ${whatOf(result)} at ${time(page.at)}.`, page);
-  return read === undefined ? null : verdict('read_by_id', `${name} read it by its id at ${time(read.at)}.`, read);
+  return read === undefined ? null : verdict('read_by_id', `${name} read it by its ID at ${time(read.at)}.`, read);
 }
 
 /** The verdict if the key has fetched an older state of the result; otherwise null. */
@@ -274,7 +274,7 @@ function inWalk(name: string, { result, nowMs }: KeyFacts, fitting: Walk[]): Key
   );
   if (early === undefined) return null;
   const { poll, walk } = early;
-  const left = `${whatOf(result)} stands on a later page.`;
+  const left = `${whatOf(result)} is on a later page.`;
   if (early !== fitting.at(-1))
     return verdict('walk_unfinished', `${name} has not read its walk to the end: ${left}`, poll);
   const at = time(poll.at);

@@ -27,7 +27,7 @@ export type Trace = {
   endpoints: (EndpointVerdict & { endpoint: TracedEndpoint })[];
 };
 
-const unknownResult = { reason: 'unknown_result', sentence: 'The organisation has no result with this id.' };
+const unknownResult = { reason: 'unknown_result', sentence: 'The organisation has no result with this ID.' };
 
 export async function traceResult(app: App, organisationId: number, assessmentId: string): Promise<Trace> {
   const id = assessmentId.toLowerCase();

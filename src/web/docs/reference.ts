@@ -96,7 +96,7 @@ function success(status: string, reply: OpenApiReply): Markup {
   return html`<h4>${status} <span class="soft">${reply.description}</span></h4>${headerNames(reply)}
 ${content === undefined || type === 'application/json' ? null : html`<p><code>${type!}</code></p>`}
 ${content === undefined || content.schema.format === 'binary' ? null : fields(content.schema)}
-${example === undefined ? null : html`<details><summary>Example of a ${status} reply</summary>${json(example)}</details>`}`;
+${example === undefined ? null : html`<details><summary>Example of a ${status} response</summary>${json(example)}</details>`}`;
 }
 
 function refusal(status: string, code: string, example: unknown): Markup {
@@ -182,7 +182,7 @@ function headingsOf(document: OpenApiDocument): Heading[] {
     section('events', 'Events'),
     ...Object.entries(document.webhooks).map(([event, methods]) => part(methods.post!.operationId, event)),
     section('errors', 'Errors of every endpoint'),
-    section('headers', 'Headers of replies'),
+    section('headers', 'Response headers'),
     section('objects', 'Objects'),
     ...Object.keys(document.components.schemas).map((name) => part(`object-${name}`, name)),
   ];
@@ -196,7 +196,7 @@ export function referenceText(document: OpenApiDocument): Text {
   const body = html`<div class="reference"><h1 id="top">API reference</h1>
 <p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi-3.0.json">OpenAPI 3.0</a> and a <a href="postman.json">Postman collection</a>.</p>
 ${paragraphs(document.info.description)}
-<p>The commands on this page expect your key pair in two variables of the shell:</p>
+<p>The commands on this page expect your access key in two variables of the shell:</p>
 <pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>
 ${document.tags.map(
   (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
@@ -212,7 +212,7 @@ ${shared.map(
   ]) => html`<h3 id="response-${name}"><a href="#response-${name}">${Object.keys(reply.content!['application/json']!.examples!).join(', ')}</a></h3><p>${inline(reply.description)}</p>${headerNames(reply)}
 <dl class="errors">${Object.entries(reply.content!['application/json']!.examples!).map(([code, { value }]) => refusal('', code, value))}</dl>`,
 )}
-<h2 id="headers"><a href="#headers">Headers of replies</a></h2><dl>${Object.entries(components.headers).map(
+<h2 id="headers"><a href="#headers">Response headers</a></h2><dl>${Object.entries(components.headers).map(
     ([name, header]) => html`
 <dt id="${headerAnchor(name)}"><code>${name}</code></dt><dd>${paragraphs(header.description as string)}<p class="soft"><code>${String(header.example)}</code></p></dd>`,
   )}</dl>

@@ -384,7 +384,7 @@ suite('nothing is made up', () => {
     for (const id of [result.id, 'x', '00000000-0000-4000-8000-000000000000'])
       assert.deepEqual(await traceResult(app, other.org.id, id), {
         reason: 'unknown_result',
-        sentence: 'The organisation has no result with this id.',
+        sentence: 'The organisation has no result with this ID.',
         result: null,
         keys: [],
         endpoints: [],

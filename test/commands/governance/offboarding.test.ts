@@ -172,7 +172,10 @@ suite('ars organisation suspend, resume, export and delete', () => {
     await held;
     const { code, json, said } = await exporting;
     assert.deepEqual([code, json?.changed_meanwhile, json?.evidence], [1, true, 1], said);
-    assert.match((await run('delete', publicId, '--confirm', 'Test College')).said, /the feed has moved.*a restore/);
+    assert.match(
+      (await run('delete', publicId, '--confirm', 'Test College')).said,
+      /records changed after the export began.*a restore/,
+    );
     const again = await run('export', publicId, '--out', out);
     assert.deepEqual([again.code, again.json.changed_meanwhile], [0, false]);
     assert.equal((await run('delete', publicId, '--confirm', 'Test College')).code, 0);

@@ -97,7 +97,7 @@ suite('ars verify-sync', async () => {
     const file = join(folder, 'words.ndjson');
     await writeFile(file, ndjson(faulty));
     const { out: said } = await ars(['verify-sync', '--api', service.url, '--mirror', file], keys);
-    assert.match(said, /The service shows 5 results, the mirror holds 5 \(compared by digest\)/);
+    assert.match(said, /The service has 5 results, and the local copy has 5 \(compared by digest\)/);
     assert.match(said, /1 missing: not in the local copy.*clock/);
     assert.match(said, /1 extra: withdrawn.*tombstones/);
   });
@@ -392,7 +392,7 @@ suite('ars verify-sync', async () => {
       [{ ACCESS_KEY_ID: '' }, [...api, '--mirror', file], 2, /ACCESS_KEY_ID/],
       [{}, ['--mirror', file], 2, /--api is required/],
       [{}, ['--api', 'nowhere', '--mirror', file], 2, /--api must be/],
-      [{}, [...api, '--mirror', file], 1, /Line 1 .* no id of a result/],
+      [{}, [...api, '--mirror', file], 1, /Line 1 .* no ID of a result/],
       [{}, [...api, '--mirror', join(folder, 'nothing')], 1, /no file/],
       [{ DATABASE_URL: '' }, [...api, '--mirror', 'table:t'], 2, /DATABASE_URL/],
       [{}, [...api, '--mirror', 'table:t', '--repair'], 2, /--record-column/],

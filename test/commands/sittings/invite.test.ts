@@ -26,7 +26,7 @@ suite('ars learner invite', async () => {
       assert.equal(
         out,
         `2 rows: 0 learners there already, 0 open invitations to be given again, 1 credit needed. 1 row must be corrected; nothing was written.
-row 2: ref must be letters, digits, . _ : / or -, at most 100, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number
+row 2: ref must be letters, digits, . _ : / or -, at most 100, beginning with a letter or digit; never a name, an email address or a National Insurance number
 row 2: extra_time must be per cent from 0 to 100, such as 25
 `,
       );

@@ -111,7 +111,7 @@ suite('the request log', async () => {
   test('where a result is: one sentence, and the call that proves it', async () => {
     assert.match(
       (await person.get(`${base}/trace?assessment_id=${scene.org.publicId}`)).text,
-      /no result with this id/,
+      /no result with this ID/,
     );
     const { text } = await person.get(`${base}/trace?assessment_id=${result.id}`);
     assert.match(text, /<h2>Fetched at <time [^>]*>[^<]*<\/time> by test;/);
