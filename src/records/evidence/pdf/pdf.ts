@@ -5,7 +5,7 @@ import { layOut } from './layout.ts';
 import { PdfFile, pdfText, refTo } from './objects.ts';
 import { Element, writeStructure } from './structure.ts';
 
-/** Raise this version if an unchanged document would give different bytes. The database keeps it with each file. */
+/** Raise this version if the same input would give different bytes. The database keeps it with each file. */
 export const rendererVersion = '3';
 
 const producer = 'Assessment Results Service';
