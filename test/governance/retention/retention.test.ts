@@ -341,7 +341,7 @@ suite('a legal hold', () => {
     const placed = await run('hold', 'place', ...here, 'kept', '--reason', 'Claim 18');
     const { hold_id: holdId } = placed.json;
     const refused = await run('learner', 'erase', ...here, 'kept', '--confirm');
-    assert.deepEqual([refused.code, refused.said.startsWith('ars: A legal hold is on this learner')], [1, true]);
+    assert.deepEqual([refused.code, refused.said.startsWith('ars: The learner is under a legal hold')], [1, true]);
     const preview = (await run('retention', 'preview', ...here)).json;
     assert.deepEqual([preview.dry_run, preview.data.length], [true, 5]);
     assert.equal((await run('retention', 'run', ...here)).code, 2, 'not without --confirm');

@@ -134,7 +134,7 @@ suite('a learner asks for a person’s review', async () => {
       const page = (await eve.read()).replaceAll('\u00a0', ' ');
       assert.match(
         page,
-        new RegExp(`You showed the skills of ${level}.*Somebody at your provider has set this level`, 's'),
+        new RegExp(`You showed the skills of ${level}.*A person at your provider has set this level`, 's'),
       );
       assert.match(page, /worked out a level.*A person at .*then set the level that this page shows, on \d+ \w+ 2026/s);
       assert.doesNotMatch(page, /Most likely|worked it out|No person has checked/);
