@@ -81,7 +81,7 @@ suite('the request log', async () => {
     const { text } = await person.get(`${base}/log/errors`);
     assert.match(
       text,
-      /The query has a parameter that this endpoint does not know[^<]*<a href="\/docs\/errors\.html#unknown_parameter"/,
+      /The query has a parameter that this endpoint does not know[^<]*<a href="\/docs\/reference\/errors\.html#unknown_parameter"/,
     );
     assert.match(text, /Unchanged \(304\)/);
   });
