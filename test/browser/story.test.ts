@@ -82,9 +82,9 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
       await isSound('right rows');
       assert.match(
         await page.getByRole('main').innerText(),
-        /You have them as Former Name: the name of this row will stand/,
+        /The name changes from Former Name to the name in this row/,
       );
-      assert.match(await page.getByRole('main').innerText(), /1,99\d of the 2,499/);
+      assert.match(await page.getByRole('main').innerText(), /1,99\d of 2,499/);
       await pressByKeyboard(page, 'Invite 1,999 learners');
       await headingIs(page, /being invited|are invited/);
       while ((await page.getByRole('heading', { name: '1,999 learners are invited' }).count()) === 0)
