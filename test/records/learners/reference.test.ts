@@ -249,7 +249,7 @@ suite('a reference that is given or changed', () => {
       run('nobody-6', '--to', 'other-6'),
     ]);
     assert.deepEqual([taken.code, number.code, nobody.code], [1, 2, 1]);
-    assert.match(taken.said, /^ars: the reference belongs to another learner: [^\n]+\n$/);
+    assert.match(taken.said, /^ars: the reference belongs to another learner; [^\n]+\n$/);
     for (const { said } of [taken, number, nobody]) assert.doesNotMatch(said, /Field|QQ/);
     const kept = await app.db.query(
       `select c.kind, c.actor, c.reason, a.action from learner_change c
