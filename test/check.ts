@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaText } from './platform/db/schema-text.ts';
-import { documents } from './support/documents.ts';
+import { documents } from './support/documents/documents.ts';
 import { goldenFiles } from './records/evidence/golden.ts';
 import { freshDatabase, testServer, withDatabase } from './support/postgres.ts';
 

@@ -1,4 +1,4 @@
-// Made from docs/openapi.json by test/support/client-types.ts: npm run check -- --write.
+// Made from docs/openapi.json by test/support/documents/client-types.ts: npm run check -- --write.
 
 /** An entry of the feed of results: a result, a tombstone, or a scope exit. */
 export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;

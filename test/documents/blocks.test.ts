@@ -5,8 +5,8 @@ import { parseSync } from 'oxc-parser';
 import { parseAllDocuments } from 'yaml';
 import { settingsTable } from '../../src/platform/config/settings.ts';
 import { ars } from '../support/ars.ts';
-import { blocksOf, misfit, valuesIn } from '../support/blocks.ts';
-import { userPages } from '../support/documents.ts';
+import { blocksOf, misfit, valuesIn } from '../support/documents/blocks.ts';
+import { userPages } from '../support/documents/documents.ts';
 import { read } from '../support/structure/source-tree.ts';
 
 /** Every code block of the pages for users that no shell runs. */

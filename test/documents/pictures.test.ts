@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { pictures } from '../pictures/list.ts';
-import { userPages } from '../support/documents.ts';
+import { userPages } from '../support/documents/documents.ts';
 import { read } from '../support/structure/source-tree.ts';
 
 const docs = join(import.meta.dirname, '../../docs');

@@ -11,8 +11,8 @@ import { promisify } from 'node:util';
 import { planSandbox } from '../../src/sandbox/data/plan.ts';
 import { seedOrganisation } from '../../src/sandbox/seed.ts';
 import { program } from '../support/ars.ts';
-import { type Block, blocksOf, misfit, valuesIn } from '../support/blocks.ts';
-import { userPages } from '../support/documents.ts';
+import { type Block, blocksOf, misfit, valuesIn } from '../support/documents/blocks.ts';
+import { userPages } from '../support/documents/documents.ts';
 import { read, root, sources } from '../support/structure/source-tree.ts';
 import { withService } from '../support/service.ts';
 

@@ -15,7 +15,7 @@ import { correctName } from '../../../src/records/learners/rename.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { releaseStartCode, requireStartCode } from '../../../src/sittings/invitations/start-code.ts';
 import { startSitting } from '../../../src/sittings/start.ts';
-import { personalTables, tablesOfNobody } from '../../support/data-protection.ts';
+import { personalTables, tablesOfNobody } from '../../support/documents/data-protection.ts';
 import { ars } from '../../support/ars.ts';
 import { personOf } from '../../web/console/visitor.ts';
 import { onCitus } from '../../support/postgres.ts';

@@ -11,7 +11,7 @@ import { defaultRateLimit, exampleOrigin } from '../../../src/platform/config/se
 import { beginning, renderMarkdown } from '../../../src/web/docs/markdown.ts';
 import { wordsOf } from '../../../src/web/docs/search-index.ts';
 import { makeSite } from '../../../src/web/docs/site.ts';
-import { userPages } from '../../support/documents.ts';
+import { userPages } from '../../support/documents/documents.ts';
 
 type PageTree = { path: string; elements: Tree.Element[]; faults: string[]; text: string };
 

@@ -1,26 +1,26 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { refusalsOf } from '../../src/api/reference/codes.ts';
-import type { HeaderMeaning } from '../../src/api/http/headers.ts';
-import { replyHeaders, requestHeaders } from '../../src/api/http/headers.ts';
-import { scenarios } from '../../src/sandbox/conformance/scenarios.ts';
-import { chaosKinds } from '../../src/sandbox/chaos/chaos.ts';
-import { makeOpenApi, referenceFiles } from '../../src/api/reference/openapi.ts';
-import { routes } from '../../src/api/route-table.ts';
-import { ApiError, errorTable } from '../../src/platform/errors/errors.ts';
-import { limits } from '../../src/platform/config/limits.ts';
-import '../../src/platform/observability/metric-definitions.ts';
-import { metricsTable } from '../../src/platform/observability/metrics.ts';
-import { exampleOrigin, settingsTable } from '../../src/platform/config/settings.ts';
-import { architecturePicture } from './structure/architecture.ts';
-import { projectFiles } from './structure/source-tree.ts';
+import { refusalsOf } from '../../../src/api/reference/codes.ts';
+import type { HeaderMeaning } from '../../../src/api/http/headers.ts';
+import { replyHeaders, requestHeaders } from '../../../src/api/http/headers.ts';
+import { scenarios } from '../../../src/sandbox/conformance/scenarios.ts';
+import { chaosKinds } from '../../../src/sandbox/chaos/chaos.ts';
+import { makeOpenApi, referenceFiles } from '../../../src/api/reference/openapi.ts';
+import { routes } from '../../../src/api/route-table.ts';
+import { ApiError, errorTable } from '../../../src/platform/errors/errors.ts';
+import { limits } from '../../../src/platform/config/limits.ts';
+import '../../../src/platform/observability/metric-definitions.ts';
+import { metricsTable } from '../../../src/platform/observability/metrics.ts';
+import { exampleOrigin, settingsTable } from '../../../src/platform/config/settings.ts';
+import { architecturePicture } from '../structure/architecture.ts';
+import { projectFiles } from '../structure/source-tree.ts';
 import { clientTypes } from './client-types.ts';
 import { commandsPage } from './commands-page.ts';
 import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 
 /** Makes the text of a part. */
 type Maker = () => string | Promise<string>;

@@ -1,5 +1,5 @@
 import { marked, type Token, type Tokens } from 'marked';
-import { read } from './structure/source-tree.ts';
+import { read } from '../structure/source-tree.ts';
 
 /** The code blocks of pages, as readers run them. */
 

@@ -1,5 +1,5 @@
 import prettier from 'prettier';
-import prettierOptions from '../../.prettierrc.json' with { type: 'json' };
+import prettierOptions from '../../../.prettierrc.json' with { type: 'json' };
 
 /**
  * The client's types, made from the OpenAPI document: a type for each schema, and for each operation what it takes and
@@ -168,7 +168,7 @@ export async function clientTypes(openApi: string): Promise<string> {
     }
   }
   if (codes.size === 0) throw new Error('the OpenAPI document names no error codes');
-  const text = `// Made from docs/openapi.json by test/support/client-types.ts: npm run check -- --write.
+  const text = `// Made from docs/openapi.json by test/support/documents/client-types.ts: npm run check -- --write.
 
 ${Object.entries(schemas)
   // Clients meet it as an error that is thrown, with the code and the message in it.

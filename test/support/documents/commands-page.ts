@@ -1,5 +1,5 @@
-import { allCommands } from '../../cli/kit/run.ts';
-import type { Command } from '../../cli/kit/command.ts';
+import { allCommands } from '../../../cli/kit/run.ts';
+import type { Command } from '../../../cli/kit/command.ts';
 
 /** The reference of the command line, made from the declarations of the commands. */
 

@@ -1,5 +1,5 @@
-import { learnerTables } from '../../src/governance/subject-access/tables.ts';
-import list from '../../docs/data/personal-columns.json' with { type: 'json' };
+import { learnerTables } from '../../../src/governance/subject-access/tables.ts';
+import list from '../../../docs/data/personal-columns.json' with { type: 'json' };
 
 /**
  * The parts of docs/trust/data-map.md that are made from the one list of personal columns. A test compares the list with
