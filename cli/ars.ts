@@ -13,8 +13,8 @@ const parentCheckMs = 500;
 const endMs = 1000;
 
 /**
- * The signal aborts on SIGINT or SIGTERM, or when npm started the command and has ended. A second Ctrl+C ends the
- * process.
+ * The signal aborts on SIGINT or SIGTERM, or when the npm process that started the command ends. A second Ctrl+C ends
+ * this process.
  */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();

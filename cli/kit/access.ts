@@ -2,12 +2,11 @@ import { apiAddress } from '../../client/src/client.ts';
 import { Misuse } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** The URL of a service, and an access key for its API. */
 export type Access = { baseUrl: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * Reads the URL and access key for `--api`. The secret comes from the environment, because other users can read command
- * lines and shells store them.
+ * Reads the URL and access key for `--api`. The secret comes from the environment, because other users can see command
+ * lines and shell histories keep them.
  * @throws Misuse
  */
 export function accessOf(options: { api: string; accessKeyId?: string | undefined }): Access {

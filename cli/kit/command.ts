@@ -1,14 +1,13 @@
 type Raw = string | boolean | (string | boolean)[] | undefined;
 
-/** `V`: the values of the command's options. */
 export type Call<V = Record<string, Raw>> = {
   options: V;
   positionals: string[];
-  /** Whether `--json` is set. Standard output then contains no other text. */
+  /** Whether `--json` is set. If so, standard output contains only JSON. */
   json: boolean;
-  /** Prints a line to standard error if it is a terminal. */
+  /** Prints a line to standard error, but only if standard error is a terminal. */
   progress(line: string): void;
-  /** Prints a line to standard error, even if it is no terminal. For the few steps that take seconds. */
+  /** Prints a line to standard error, terminal or not. For the few steps that take seconds. */
   step(line: string): void;
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal;
@@ -20,7 +19,6 @@ export type Call<V = Record<string, Raw>> = {
  */
 export type Output = { json: unknown; text: string; exitCode?: number };
 
-/** An option as the command line and the help use it. */
 type CommandOption = { key: string; flag: string; about: string; option: Option<unknown> };
 
 export type Command = Texts & {
@@ -48,23 +46,20 @@ export type Option<T> = {
 export type Options = Record<string, Option<unknown>>;
 export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
-/** The texts of a command's help. */
 export type Texts = {
   /** Words such as `results import`. */
   name: string;
   /** An imperative of at most 10 words. */
   summary: string;
-  /** What else a reader must know, in whole sentences. */
   notes?: string;
   /** Two command lines, without `ars` and the command's name. `$ORG` stands for the ID of an organisation. */
   examples: readonly [string, string];
   /** Environment variables that the command reads. Default: those of the database. */
   environment?: Readonly<Record<string, string>>;
-  /** The meaning of exit code 1, if it is more than an error. */
+  /** The meaning of exit code 1 if it can mean more than an error. */
   fails?: string;
 };
 
-/** A command as its file declares it. */
 export type Declaration<O extends Options, C = Call<Values<O>>> = Texts & {
   /**
    * The positionals in the usage line, such as `[ID] FILE|-`. An option that can replace a positional is included:
@@ -73,7 +68,6 @@ export type Declaration<O extends Options, C = Call<Values<O>>> = Texts & {
   takes?: string;
   /** Keys are in camel case: `dryRun` declares `--dry-run`. */
   options?: O;
-  /** The help of each option. */
   about?: { [K in keyof O]: string };
   run(call: C): Promise<Output>;
 };

@@ -2,23 +2,18 @@ import type { Command as Parser, Help } from 'commander';
 import type { Command } from './command.ts';
 import { terminal } from './terminal.ts';
 
-/** Environment variables of commands that open the database. */
 const databaseEnvironment = {
   DATABASE_URL: 'The PostgreSQL database (default: the embedded database)',
   ARS_DATA_DIR: 'The folder of the embedded database (default: ./data)',
   ARS_SECRET: "The service's secret (default: the generated secret in ARS_DATA_DIR)",
 };
 
-/** Environment variables of commands that call the API. */
 export const keyEnvironment = {
   ACCESS_KEY_ID: 'The ID of an access key',
   SECRET_ACCESS_KEY: 'The secret of the access key',
 };
 
-/**
- * The help of one command: purpose, usage, options with their defaults, environment, examples and exit codes.
- * @param parser the command as the library of the command line knows it
- */
+/** @param parser the command's object in the command-line library */
 export function helpOf(command: Command, parser: Parser, helper: Help): string {
   const { name, summary, notes, usage, examples, environment = databaseEnvironment, fails } = command;
   const width = Math.max(
@@ -55,7 +50,7 @@ export function helpOf(command: Command, parser: Parser, helper: Help): string {
   ].join('\n');
 }
 
-/** Writes commands in a text as the reader can type them: in a checkout through npm. */
+/** Changes the commands in a text to the form that the reader can type: after `npm run` if npm started this process. */
 export function typeable(text: string): string {
   if (!['ars', 'start'].includes(terminal().environment.npm_lifecycle_event ?? '')) return text;
   return text.replace(/(?<![\w/.-])ars (?=[a-z-]+\b)/g, 'npm run -s ars -- ');

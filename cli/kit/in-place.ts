@@ -10,8 +10,8 @@ import { Failure } from './command.ts';
 import { terminal, writeOut } from './terminal.ts';
 
 /**
- * Whether the previous owner or group loses access, because the file has a new owner or group. The owner counts as a
- * member of the group.
+ * Whether the old file's owner or group can't access the new file, which has another owner or group. The owner counts
+ * as a member of the group.
  */
 function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean {
   const [owner, group, others] = [6, 3, 0].map((at) => (mode >> at) & 0o6) as [number, number, number];
@@ -19,11 +19,11 @@ function locksOut(mode: number, sameOwner: boolean, sameGroup: boolean): boolean
   return (!sameOwner && (owner & ~remaining) !== 0) || (!sameGroup && (group & ~others) !== 0);
 }
 
-/** Errors of a rename onto a mount point or to another file system. The content is then copied instead. */
+/** A rename onto a mount point or to another file system fails with these errors. The content is then copied. */
 const notRenamed = new Set(['EBUSY', 'EXDEV']);
 
 /**
- * Replaces a file with a new one, and gives the new file the same owner, group and rights.
+ * Replaces a file with a new one that gets the old file's owner, group and rights.
  * @throws Failure if an owner or group would lose access; nothing is changed then
  */
 export async function takePlace(beside: string, file: string): Promise<void> {
@@ -49,7 +49,7 @@ export async function takePlace(beside: string, file: string): Promise<void> {
   }
 }
 
-/** Removes the `.part` files of killed commands, because they may contain learners who were erased since. */
+/** Removes the `.part` files of killed commands, because they may contain data of erased learners. */
 async function removeLeftParts(target: string): Promise<void> {
   const name = basename(target);
   for (const entry of await readdir(dirname(target)).catch(() => [])) {
@@ -60,15 +60,15 @@ async function removeLeftParts(target: string): Promise<void> {
   }
 }
 
-/** Makes a new name next to a file, so that two commands that write the same file do not write the same part. */
+/** Makes a new name next to a file, so that two commands that write one file use different parts. */
 export async function besideOf(target: string): Promise<string> {
   await removeLeftParts(target);
   return `${target}.${systemRandom.bytes(6).toString('hex')}.part`;
 }
 
 /**
- * Renews the time of a part that is seldom written, so that other commands do not remove it.
- * @returns a function that stops this
+ * Renews the modification time of a `.part` file, so that other commands do not remove the file as left over.
+ * @returns a function that ends the renewal
  */
 export function keepFresh(beside: string, everyMs = limits.leftPartMs / 4): () => void {
   const timer = setInterval(() => {

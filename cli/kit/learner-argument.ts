@@ -34,7 +34,6 @@ export async function namedLearner(app: App, organisationId: number, who: NamedL
 export const missingLearner = (who: NamedLearner): Failure =>
   'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
 
-/** A command about one learner. */
 export function learnerCommand<O extends Options>(
   declared: Omit<Declaration<O>, 'run' | 'takes'> & {
     run(call: Call<Values<O>> & Inside & { who: NamedLearner }): Promise<Output>;

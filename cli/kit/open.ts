@@ -48,7 +48,7 @@ export async function organisationOf(app: App, id: string): Promise<Organisation
   return foundById('organisation', id, (uuid) => findOrganisation(app.db, uuid), words);
 }
 
-/** Names the field of a result that contains the value, such as the ID of a new object. */
+/** Refers to the field of a change's result that contains the value, such as the ID of a new object. */
 type Field<T> = { of: keyof T };
 
 const valueOf = <T, V>(value: V | Field<T>, result: T): V =>
@@ -57,7 +57,6 @@ const valueOf = <T, V>(value: V | Field<T>, result: T): V =>
 /**
  * Runs a change by the operator and writes its audit row, in one transaction.
  * @param organisationId null: the change is about no organisation
- * @param resource the resource in the audit row
  */
 export function act<T>(
   app: App,
@@ -81,11 +80,9 @@ export function act<T>(
   });
 }
 
-/** Records in the audit log that the operator has read data. */
 export const note = (app: App, organisationId: number | null, action: string, resource: string | null): Promise<void> =>
   act(app, organisationId, action, resource, async () => {});
 
-/** The context of a command inside one organisation. */
 export type Inside = {
   app: App;
   organisation: Organisation;
@@ -136,12 +133,11 @@ export async function allOf<Row>(pageFrom: (from: number, limit: number) => Prom
 }
 
 /**
- * `by`: the kind of ID. `where` replaces "in this organisation". `hint`: the end of the sentence, which begins with its
- * own separator.
+ * `by`: the kind of ID. `where` replaces "in this organisation". `hint` ends the sentence and begins with a separator.
  */
 type Missing = { by?: string; where?: string; hint?: string };
 
-/** Errors repeat only IDs of this form, because other text may be a name or have several lines. */
+/** Errors repeat only IDs of this form, because other text may be a name or contain line breaks. */
 const repeatable = /^[\w.:-]{1,80}$/;
 
 export function missing(what: string, id: string, { by = 'ID', where, hint = '' }: Missing = {}): Failure {

@@ -32,11 +32,9 @@ export function parsed<T>(
 
 export const text = (value: string): Option<string | undefined> => parsed(value, '', (input) => input);
 
-/** A text that passes a check. */
 export const checked = (value: string, expected: string, isValid: (input: string) => boolean) =>
   parsed(value, expected, (input) => (isValid(input) ? input : undefined));
 
-/** Refuses an absent or empty option. */
 export function required<T>(option: Option<T>): Option<NonNullable<T>> {
   return {
     ...option,
@@ -48,7 +46,6 @@ export function required<T>(option: Option<T>): Option<NonNullable<T>> {
   };
 }
 
-/** Gives an absent option the value `fallback`. */
 export const or = <T, F>(option: Option<T>, fallback: F): Option<Exclude<T, undefined> | F> => ({
   ...option,
   ...(typeof fallback === 'string' || (typeof fallback === 'number' && fallback < 1e9)
@@ -66,7 +63,6 @@ export const orEmpty = <T>(option: Option<T>): Option<T | null> => ({
 export const word = <const T extends string>(allowed: readonly T[], value = allowed.join('|')): Option<T | undefined> =>
   parsed(value, `one of ${allowed.join(', ')}`, (input) => allowed.find((one) => one === input));
 
-/** A list of words with commas between them. */
 export const words = <T extends string>(value: string, allowed: readonly T[], expected: string) =>
   parsed(value, expected, (input): T[] | undefined => {
     const all = [...new Set(input.split(',').map((one) => one.trim()))];
@@ -80,7 +76,6 @@ export const count = (min: number, max: number, value = 'N'): Option<number | un
     /^\d+$/.test(input) && Number(input) >= min && Number(input) <= max ? Number(input) : undefined,
   );
 
-/** The number of rows to print. */
 export const limit = (usual: number, max: number): Option<number> => or(count(1, max), usual);
 
 const timeExpected = 'a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z';
@@ -107,7 +102,6 @@ export const uuid = (value = 'ID'): Option<string | undefined> =>
 export const email = (value: string, example = 'name@example.org'): Option<string | undefined> =>
   checked(value, `an email address, such as ${example}`, isEmailAddress);
 
-/** One line of text that the service stores. */
 export const line = (value: string, maxChars: number): Option<string | undefined> =>
   checked(value, `text of 1 to ${maxChars} characters on one line without a National Insurance number`, (input) =>
     isStorableText(input, maxChars),

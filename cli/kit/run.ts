@@ -10,8 +10,8 @@ import { terminal } from './terminal.ts';
 type StopSignal = () => AbortSignal;
 
 /**
- * A file of commands is loaded when one of its commands is called, so that the service starts without the item bank's
- * tools.
+ * Each file of commands is loaded only when one of its commands is called, so that the service starts without the item
+ * bank's tools.
  */
 const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   serve: () => import('../commands/server/serve.ts'),
@@ -50,7 +50,6 @@ async function commandsOf(noun: string): Promise<Command[]> {
   return (await nouns[noun]!()).commands.filter(({ name }) => name.split(' ')[0] === noun);
 }
 
-/** Loads all commands, in the order of the overview. */
 export const allCommands = async (): Promise<Command[]> =>
   (await Promise.all(Object.keys(nouns).map(commandsOf))).flat();
 
@@ -67,7 +66,7 @@ async function overview(): Promise<string> {
   ].join('\n');
 }
 
-/** Longer lists of values are in the description of an option. */
+/** In the help, a longer list of values is in the description of the option. */
 const maxPlaceholder = 14;
 
 function parserOption({ flag, about, option }: Command['options'][number]): ParserOption {
@@ -95,7 +94,6 @@ function addCommand(parent: Parser, command: Command, run: (call: Called) => Pro
 
 type Called = { command: Command; positionals: string[]; options: Record<string, string | boolean | undefined> };
 
-/** The sentence about a command line that the parser refuses, with its suggestion. */
 function misuse({ message }: CommanderError, name: string): Misuse {
   const [fault, suggestion] = message.replace(/^error: /, '').split('\n');
   const hint = suggestion === undefined ? `See ${name} --help.` : suggestion.replace(/^\((.*)\)$/, '$1');
@@ -125,7 +123,7 @@ async function dispatch(words: string[], stop: StopSignal): Promise<number> {
     });
   program.configureHelp({ subcommandTerm: (one) => one.name() });
   const commands = Object.hasOwn(nouns, first) ? await commandsOf(first) : [];
-  // For another word, the parser suggests the nearest noun.
+  // The parser needs all nouns, so that it can suggest the nearest noun for an unknown word.
   for (const noun of Object.keys(nouns))
     program.command(noun).helpCommand(false).helpOption('-h, --help', 'Print this help');
   const parent = program.commands.find((one) => one.name() === first);
@@ -171,7 +169,6 @@ async function runCommand({ command, positionals, options }: Called, stop: StopS
   return output.exitCode ?? 0;
 }
 
-/** Explains error codes of PostgreSQL and of the operating system to the operator. */
 const unavailableBecause = new Map([
   ['28P01', 'it refused the user or the password'],
   ['28000', 'it refused the user'],

@@ -23,7 +23,7 @@ export function table(rows: readonly (readonly unknown[])[]): string {
     .join('\n');
 }
 
-/** A field whose name is the head, or a head with a field or with a function that returns the cell. */
+/** A column is a field whose name is the heading, or a heading with a field or a function that returns the cell. */
 type Column<Row> = (keyof Row & string) | [head: string, keyof Row | ((row: Row) => unknown)];
 
 export function tableOf<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
@@ -39,7 +39,6 @@ export const listOf = <Row>(data: readonly Row[], columns: readonly Column<Row>[
   text: tableOf(data, columns),
 });
 
-/** Shows one object, with a line for each field. */
 export const fieldsOf = (fields: object): string =>
   table(Object.entries(fields).map(([name, value]) => [name, value ?? 'not given']));
 
@@ -47,5 +46,4 @@ export function pick<Row, Key extends keyof Row>(row: Row, ...keys: Key[]): Pick
   return Object.fromEntries(keys.map((key) => [key, row[key]])) as Pick<Row, Key>;
 }
 
-/** Joins lines and skips `false`. */
 export const linesOf = (...lines: (string | false)[]): string => lines.filter((one) => one !== false).join('\n');

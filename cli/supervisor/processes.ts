@@ -13,18 +13,18 @@ import type { Settings } from '../../src/platform/config/settings.ts';
 import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
-/** Questions to a process. `figures`: its metrics, together with those that it reads from the database. */
+/** The answers of a process. `figures`: its metrics, and the metrics that it reads from the database. */
 type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
 type Message = { what: keyof Answers; answer: Answers[keyof Answers] } | 'reached' | 'started';
 
-/** How long the supervisor waits for an answer. A probe waits for 1 second. */
+/** How long the supervisor waits for an answer. For readiness, this is less than the 1 second that a probe waits. */
 const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
 
 const maxFailedStarts = 10;
 const maxRestartDelayMs = 30_000;
 
 /**
- * @param failedStarts how many processes in a row ended before they served
+ * @param failedStarts the number of processes in a row that ended before they served requests
  * @returns milliseconds until the next start; null: all processes end
  */
 export function restartDelay(failedStarts: number, serving: number): number | null {
@@ -60,16 +60,16 @@ export async function supervise(count: number, settings: Settings, signal: Abort
   return { json: { stopped: true }, text: '', exitCode: processes.hasFailed ? 1 : 0 };
 }
 
-/** The processes that the supervisor has started. Sums of counters include processes that have ended. */
+/** The totals of counters include processes that have ended. */
 class Processes implements OperationsSource {
   readonly #count: number;
   readonly #signal: AbortSignal;
   /** The last metrics of each process that serves. */
   readonly #serving = new Map<Worker, Snapshot>();
-  /** Whether a process has reached the database since the last one ended. */
+  /** Whether a process has reached the database since the last end of a process. */
   #hasReached = false;
   #ended: Snapshot = {};
-  // The counter starts at its maximum: if the first start fails and no process serves, all processes end.
+  // The counter starts at its maximum, so that all processes end if the first start fails and no process serves.
   #failedStarts = maxFailedStarts;
   hasFailed = false;
 
@@ -128,11 +128,11 @@ class Processes implements OperationsSource {
   }
 
   async metrics(): Promise<string> {
-    // Only one process reads the metrics of the database, because they are the same for all processes.
+    // Only one process reads the metrics of the database, because all processes would read equal values.
     const answers = [...this.#serving.keys()].map(async (worker, i) => {
       const answer = await ask(worker, i === 0 ? 'figures' : 'metrics');
       const last = this.#serving.get(worker);
-      // If the process ended meanwhile, `#ended` already contains its metrics.
+      // If the process ended after the question, `#ended` already contains its metrics.
       if (last === undefined) return {};
       if (answer !== null) this.#serving.set(worker, answer);
       return answer ?? outlasting(last);

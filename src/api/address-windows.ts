@@ -4,7 +4,7 @@ import { limits } from '../platform/config/limits.ts';
 
 const maxAddresses = 10_000;
 
-/** The key of a window that counts many IP addresses together. */
+/** The key of the window that all further IP addresses share. */
 const manyAddresses = 'many';
 
 type Window = { address: string; startMs: number; calls: number; hash?: Buffer };

@@ -12,21 +12,17 @@ import { limits } from '../platform/config/limits.ts';
 import { admissionBatch, admissionTime } from '../platform/observability/metric-definitions.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
 
-/** A caller whose credentials are valid, with the key's rate limit and the state of the organisation's feed. */
 export type Admission = Caller & {
   granted: boolean;
-  /** Requests that the rate limit still allows in the window after this one. */
+  /** The number of requests that the rate limit still allows in the current window, after this request. */
   remaining: number;
   /** Whole seconds after which the oldest admitted request leaves the window. */
   resetSeconds: number;
-  /** Whether the cached response is still right and its audit row is committed. */
+  /** Whether the cached response may be sent: it is still right, and its audit row is committed. */
   answered: boolean;
 };
 
-/**
- * If the rate limit exceeds this number, times are stored in steps of 1 second, so that a key's row fits into a
- * database page.
- */
+/** With a higher rate limit, times are stored in steps of 1 second, so that a key's row fits into a database page. */
 const exactUpTo = 400;
 const coarseMs = 1000;
 
@@ -89,7 +85,7 @@ const admitMany = `
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id and not f.suspended)`;
 
-/** Writes the audit rows of the reads whose cached responses are still right. */
+/** Writes the audit rows of reads whose cached responses are still right. */
 const answered = (reads: string) => `
   answered as (
     insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail)
@@ -98,8 +94,8 @@ const answered = (reads: string) => `
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
 /**
- * The reads of a batch that all repeat one request with one key. Single values replace arrays, because each array costs
- * as much as several rows.
+ * The reads of a batch in which all calls repeat one request with one key. Single values replace arrays, because each
+ * array costs as much as several rows.
  */
 const readsAlike = `
   (select 1::int8 as pair, request_id, $10::int8 as organisation_id, $11::int8 as position, $12::int8 as state,
@@ -150,10 +146,9 @@ type AdmitRow = KeyRow & {
   last_ms: number;
 };
 
-/** The audit row of a cached response. The response is right while the organisation's feed has the state `feed`. */
+/** The data for a cached response's audit row. The response is right as long as the feed has the state `feed`. */
 export type CachedRead = {
   organisationId: number;
-  /** The feed's state when the response was made. */
   feed: FeedState;
   action: string;
   resource: string | null;
@@ -168,7 +163,7 @@ export type Credentials = {
   address: string | null;
 };
 
-/** A call to admit. `read`: the cached response to this request, if there is one. */
+/** `read`: the cached response to this request; null: there is none. */
 export type AdmissionCall = Credentials & { read: { cached: CachedRead; requestId: string } | null };
 
 /** Calls with the same credentials. `calls`: their indexes in the batch. */
@@ -347,7 +342,7 @@ export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; se
   };
 }
 
-/** @param message replaces the usual sentence; only for a caller who has the secret */
+/** @param message replaces the default sentence, but only for a caller who has the secret */
 export function invalidCredentials(message?: string): ApiError {
   return new ApiError('invalid_credentials', message, { 'www-authenticate': 'AccessKey realm="api"' });
 }

@@ -38,7 +38,6 @@ export class ConditionalReadCache {
   }
 }
 
-/** Whether the response depends only on the credentials, the URL and If-None-Match. */
 function isPlainRead(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.range === undefined && hostFault(request) === null;
 }
@@ -63,13 +62,9 @@ function hashOf(secret: string, socket: Socket): string {
   return hash;
 }
 
-/** The state that `answerRepeatedReads` and the routes share. */
 export type Admitting = {
   admit: Admit;
-  /**
-   * The admission of each request that `answerRepeatedReads` passes on, so that the route does not count the request
-   * again.
-   */
+  /** The admissions of requests that `answerRepeatedReads` passes to routes, so that no request is counted twice. */
   admissions: WeakMap<IncomingMessage, Promise<Admission | null>>;
   cache: ConditionalReadCache;
   addressOf(request: IncomingMessage): string | null;
@@ -85,7 +80,7 @@ export function answerRepeatedReads(
 ): void {
   const [answerByRoute] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
-    // Only routes create spans, so with tracing every request goes to its route.
+    // Only routes create spans, so every request goes to its route while tracing is on.
     const cached = tracing || isStopping() || app.restored.pending ? null : cache.find(request);
     if (cached === null) {
       answerByRoute(request, response);

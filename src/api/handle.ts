@@ -25,20 +25,17 @@ export const unsupported = Symbol('unsupported media type');
 
 const currentVersion = responseVersion(routes, payloadSamples());
 
-/** Shared by all requests. `stopping` is aborted when the service stops. */
+/** `stopping` is aborted when the service stops. */
 export type Handling = { app: App; sets: SetCache; cache: ConditionalReadCache; stopping: AbortSignal };
 
-/** Answers a request that was admitted. */
 export async function handle(
   handling: Handling,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  // 1. Parse path, query and body.
   const { text, ...parsed } = parse(route, request);
 
-  // 2. Find the response that is kept under the Idempotency-Key, or claim the key.
   const kept = route.method === 'POST' ? await keptOrClaim(handling.app, request, `${parsed.path}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
     if (kept.status >= 400) request.code = (JSON.parse(kept.body) as { error: { code: string } }).error.code;
@@ -47,13 +44,10 @@ export async function handle(
     return;
   }
 
-  // 3. Run the route.
   const answer = await run(handling, route, request, reply, parsed, kept);
 
-  // 4. Cache a read that the next poll may repeat.
   if (answer.repeatable === true) remember(handling.cache, request, answer);
 
-  // 5. Send.
   send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
 }
 
@@ -154,7 +148,7 @@ function changing(app: App, request: FastifyRequest, reply: FastifyReply, claim:
       app,
       feedQueue(organisationId),
       async (work) => {
-        // Reading the body or waiting in the write queue can take so long that the key has ended meanwhile.
+        // The key may end while the body is read or the change waits in the write queue.
         const isOld = app.clock.monotonicMs() - request.startedMs >= limits.admittedMs;
         if (isOld && !(await isKeyGood(work.tx, organisationId, keyId, work.nowMs))) throw invalidCredentials();
         const answer = await inside(work);
@@ -204,9 +198,7 @@ function closedOf(reply: FastifyReply): AbortSignal {
   return closed.signal;
 }
 
-/**
- * After these refusals the same request can succeed later, for example when credits are bought (docs/decisions/0004).
- */
+/** A call that was refused like this may succeed later, for example when credits are bought (docs/decisions/0004). */
 const passing = [401, 402, 409];
 const passingCodes: string[] = ['group_autocreate_disabled'];
 

@@ -27,7 +27,7 @@ const prune = statement('idempotency.prune')`
     returning 1)
   select count(*) as count from gone`;
 
-/** Deleting this many rows takes some milliseconds. A request that reuses an expired key waits at most that long. */
+/** Deleting this many rows takes some milliseconds, the longest wait of a request that reuses an expired key. */
 const pruneRows = 1000;
 
 /** Deletes expired responses in batches, each in its own transaction. Rows that a request has locked are skipped. */
@@ -41,8 +41,8 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * `keep` runs in the transaction of the change, so the response is stored exactly when the change is
- * committed. If a repeated request has taken over the key, `keep` fails and the change is undone.
+ * `keep` runs in the transaction of the change, so the response is stored exactly if the change is committed. If a
+ * repeated request has claimed the key in between, `keep` fails and the change is rolled back.
  */
 export type Claim = {
   keep(tx: Tx, reply: KeptReply): Promise<void>;
@@ -52,8 +52,8 @@ export type Claim = {
 const stillRunning = () => new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
 
 /**
- * The stored response is unreadable after an erasure or with another service secret. The change must not happen twice,
- * so the request is refused.
+ * After an erasure, or with another service secret, the stored response is unreadable. The request is refused, because
+ * the change must not happen twice.
  */
 const unreadable = () =>
   new ApiError(
@@ -104,7 +104,7 @@ async function firstReply(app: App, organisationId: number, keyHash: Buffer, req
   ]);
   if (row === undefined) throw stillRunning();
   const { status, reply } = row;
-  // An erasure has removed the stored response and the request's hash, so the hash is not compared.
+  // An erasure removes the stored response and the request's hash, so this check comes before the comparison of hashes.
   if (status !== null && reply === null) throw unreadable();
   if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
   if (status === null) throw stillRunning();

@@ -24,12 +24,12 @@ import { deliveryHeaders } from '../integrations/webhooks/http/signing.ts';
 import { type EventType, eventTable, eventTypes, eventTypesAbout } from '../platform/validation/event-types.ts';
 
 /**
- * Streams events to a developer's machine, which receives no deliveries
- * (docs/decisions/0008-send-to-checked-addresses.md). Each line is JSON with the headers and body of a delivery; the
- * client keeps `after`, because the service stores nothing.
+ * Streams events to a developer's machine, to which the service can't send deliveries
+ * (docs/decisions/0008-send-to-checked-addresses.md). Each line is JSON with the headers and body of a delivery. The
+ * client stores the position `after`, because the service stores none.
  */
 
-/** The last event that a listener has received. The time is used if the event was deleted or lost in a restore. */
+/** The last event that a listener has received. If the event was deleted or lost in a restore, the time is used. */
 type Position = { atMs: number; eventId: string };
 
 function readPosition(text: string): Position | null {
@@ -174,7 +174,7 @@ async function bodyFor(
   // The result may have been withdrawn since the event was read, because a client can read slowly or reconnect later.
   if (!(await isStored(app.db, organisationId, event_id))) return null;
   if (keyScope === null) return payload;
-  // The result must be inside the key's scope now, even if it was inside when the event occurred.
+  // The result must be inside the key's scope now. The scope at the time of the event does not count.
   if ((await findLiveInScope(app.db, organisationId, event.data!.assessment_id, keyScope)) === undefined) return null;
   const ofKey = groups.filter((id) => keyScope.groupIds === null || keyScope.groupIds.includes(id));
   return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;

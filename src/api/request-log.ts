@@ -8,7 +8,7 @@ export const requestIdHeader = 'x-request-id';
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'];
 const seriesByRoute = new Map<string, ReturnType<typeof seriesOf>>();
 
-/** The metrics of a route. They are looked up once, because every request updates them. */
+/** The metrics of a route. They are looked up once for each route, because every request updates them. */
 const seriesOf = (route: string) => ({
   byClass: classes.map((status) => requests.place(route, status)),
   notModified: notModified.place(route),
@@ -25,10 +25,7 @@ function countAnswer(route: string, status: number, ms: number): void {
   requestTime.observe(ms / 1000, series.time);
 }
 
-/**
- * Counts an answered request and writes its log line.
- * @param route the method and the path pattern, without text from the caller
- */
+/** @param route the method and the path pattern, without text from the caller */
 export function logAnswer(
   app: App,
   startedMs: number,

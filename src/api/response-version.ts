@@ -35,9 +35,8 @@ export function payloadSamples(): string[] {
 }
 
 /**
- * A hash that changes when a release sends other bytes for the same rows, so that ETags of earlier releases do not
- * match.
- * @param samples payloads whose bytes can change while the schemas stay the same
+ * A hash that changes when a release sends other bytes for equal rows, so that ETags of earlier releases do not match.
+ * @param samples payloads whose bytes can change while the schemas stay as they are
  */
 export function responseVersion(routes: readonly Route[], samples: readonly string[]): string {
   const schemas = routes

@@ -40,7 +40,6 @@ const health: Route = {
   },
 };
 
-/** The public API. */
 export const routes: readonly Route[] = [
   health,
   ...assessmentRoutes,

@@ -41,7 +41,6 @@ declare module 'fastify' {
     caller: Admission | null;
     /** The count of refused calls from the caller's IP address; null: the call has valid credentials. */
     refused: Refused | null;
-    /** Method and route, for the audit log and the request's log line. */
     action: string;
     resource: string | null;
     /** The code of the error response; empty: no error. */
@@ -49,7 +48,7 @@ declare module 'fastify' {
     recorded: Recorded | null;
     /** The status that was committed with the change and its audit row; 0: no change was committed. */
     committed: number;
-    /** Whether the database failed during this call. The response then waits only a limited time for its audit row. */
+    /** If the database failed during this call, the response waits only a limited time for its audit row. */
     unavailable: boolean;
     startedMs: number;
     /** Null if tracing is off. */
@@ -61,9 +60,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * The maximum size of a request's head in bytes. The router has the same limit, so no URL that fits is too long for it.
- */
+/** The maximum size in bytes of a request's head, and of a path parameter, so that the router accepts every URL. */
 const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
@@ -77,13 +74,12 @@ const stillMs = 120_000;
 export type HttpServer = {
   fastify: FastifyInstance;
   /**
-   * Accepts requests until the drain delay is over, then completes or cuts the requests under way before the drain time
-   * ends.
+   * Accepts requests until the drain delay is over. Then completes the requests under way, and aborts those that are
+   * left when the drain time ends.
    */
   stop(): Promise<void>;
 };
 
-/** Creates the Fastify server with the error format, request IDs and log lines that API and pages share. */
 function openFastify(app: App, connections: () => Connections): FastifyInstance {
   const fastify = Fastify({
     logger: false,
@@ -100,8 +96,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
     requestTimeout: 60_000,
     connectionTimeout: stillMs,
     forceCloseConnections: false,
-    // A request that arrives while the service stops is still answered. Fastify's own 503 would not have our error
-    // format.
+    // Requests that arrive while the service stops are answered, because Fastify's 503 lacks our error format.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     genReqId: () => uuidAt(app.random, app.clock.nowMs()),
@@ -131,8 +126,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
     done(null, request.is404 ? body : unsupported),
   );
-  // Node would answer an unknown Expect header with an empty 417. A server may ignore the header instead (RFC 9110,
-  // 10.1.1).
+  // Without this listener, Node answers an unknown Expect header with an empty 417. A server may ignore the header (RFC
+  // 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
     fastify.server.emit('request', request, reply);
   });
@@ -155,8 +150,7 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     return withinRequest(request.span, () => done(refusal));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    // Connections close only after the listener. Otherwise clients would reconnect to a listener that may reset new
-    // connections.
+    // Connections close only after the listener. Otherwise clients would reconnect to it and might be reset.
     if (connections().ending) reply.header('connection', 'close');
     // If Fastify closed the connection on a refused body, a client that is still sending would never read the response.
     else if (reply.hasHeader('connection')) reply.removeHeader('connection');
@@ -296,7 +290,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
     const { organisationId, keyId: actor } = caller;
     return audit({ organisationId, atMs, requestId, actor, action, resource, status, detail });
   };
-  // No byte of the response leaves before its audit row is committed (law 5).
+  // No byte of the response is sent before its audit row is committed (law 5).
   api.addHook('onSend', async (request, reply, payload) => {
     const { statusCode: status } = reply;
     if (request.committed === status) return payload;

@@ -33,11 +33,10 @@ const patterns = routes.map((route) => ({
   pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** The words are the same for a path that no key has and for a path that a restricted key may not use. */
+/** The message is the same for a path that does not exist and for a path that a restricted key may not use. */
 export const noEndpoint = (): ApiError =>
   new ApiError('not_found', 'This access key has no endpoint at this path. Compare the path with the API reference.');
 
-/** The error for a path outside the API. */
 export const noPage = (): ApiError =>
   new ApiError('not_found', `The service has no page at this path. API paths start with ${apiBase}.`);
 

@@ -60,7 +60,7 @@ async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>>
     }
     if (typeof value !== 'object' || value === null)
       throw new Failure(`line ${number} of ${file} is not a JSON object`);
-    // An export with --json ends with a summary line, which is no entry.
+    // With --json, an export ends with a summary line, which is no audit entry.
     if (Object.hasOwn(value, 'exported') || Object.hasOwn(value, 'anchors')) continue;
     yield value as Record<string, unknown>;
   }

@@ -114,7 +114,7 @@ async function writeCertificate(call: Call<Deleting>, certificate: Certificate):
     await writeWhole(files.text, output.text);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // The organisation's name is now stored nowhere else, so the command prints the certificate.
+    // The organisation's name is stored nowhere else by now, so the command prints the certificate.
     call.step(
       `ars: ${error.message}; keep what is printed: the same command writes the certificate again, without the name`,
     );

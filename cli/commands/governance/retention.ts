@@ -25,7 +25,6 @@ function tallyOf(run: Run): Output {
   };
 }
 
-/** The output of a run that has ended. If the run was stopped, the exit code is 1. */
 function endOf(run: Run): Output {
   const { json, text } = tallyOf(run);
   const { stopped_by: by, dry_run } = run;
@@ -34,7 +33,7 @@ function endOf(run: Run): Output {
   return { json, text: `${text}\n${why}`, exitCode: 1 };
 }
 
-/** Orders a run and processes its slices until the run ends. The service may process slices at the same time. */
+/** Orders a run and processes its batches until the run ends. The service may process batches at the same time. */
 async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Promise<Output> {
   const { app, organisationId, signal } = call;
   const order = { runId: app.random.uuid(), isDryRun, actor: operator };
@@ -48,12 +47,12 @@ async function runToItsEnd(call: Call<unknown> & Inside, isDryRun: boolean): Pro
     const share = `${Math.floor(100 * shareDone(run))} %`;
     if (signal.aborted) throw new Failure(`Stopped at ${share}. The service continues the run within 1 minute.`);
     call.progress(share);
-    // The service is processing a slice of the run.
+    // The service is processing a batch of the run, so the command waits.
     await wait(200);
   }
 }
 
-/** Reads words such as `results=36`, a kind of data and a number of months. @throws Misuse */
+/** Reads words such as `results=36`: a kind of data and the months to keep it. @throws Misuse */
 function monthsOf(words: readonly string[], kept: Record<KindName, number | null>) {
   const texts = Object.fromEntries(kindNames.map((kind) => [kind, String(kept[kind] ?? '')]));
   const named = words.map((word) => {

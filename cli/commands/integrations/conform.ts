@@ -21,7 +21,7 @@ import { refuseBusyPort } from '../../kit/port.ts';
 import { terminal } from '../../kit/terminal.ts';
 
 /**
- * The service's clock is 10 minutes slow, so a client that takes `since` from its own clock asks for the future and
+ * The service's clock is 10 minutes slow. A client that takes `since` from its own clock then asks for the future and
  * receives no results.
  */
 const behindMs = 10 * 60_000;
@@ -62,8 +62,8 @@ export function runnerOf(command: string, setup: Setup): Runner {
 }
 
 /**
- * Returns a function that reads the mirror. A mirror that can't be read is null unless it is needed, because the client
- * may have to create the mirror first.
+ * Returns a function that reads the mirror. If a mirror can't be read, the function returns null unless `isNeeded`,
+ * because the client may not have created the mirror yet.
  */
 export function mirrorReader(location: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
   return async (isNeeded) => {
@@ -111,8 +111,8 @@ function settingsUp(setup: Setup): string {
 const folderName = 'ars-conform-';
 
 /**
- * Removes the folders of killed runs, and their PostgreSQL servers, which do not end with the service. Skips locked
- * folders, and new folders that a run may not have locked yet.
+ * Removes the folders of killed runs, and their PostgreSQL servers, which survive a kill. Skips locked folders, and new
+ * folders that a run may be about to lock.
  */
 async function clearLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
@@ -174,8 +174,7 @@ async function run(call: Call<Values<typeof options>>) {
       await service.stop();
     }
   } finally {
-    // If other users can't open root's temporary folder, PostgreSQL's files are in another place, so `rm` alone is not
-    // enough.
+    // PostgreSQL's files are elsewhere if its user can't open root's temporary folder, so `rm` alone is not enough.
     await discardEmbedded(join(folder, 'data'));
     await rm(folder, { recursive: true, force: true });
   }

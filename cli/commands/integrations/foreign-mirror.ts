@@ -16,9 +16,9 @@ export type Columns = {
   readsContents?: boolean;
 };
 
-/** The mirror of another program. The class reads the mirror's content by ID and can repair it. */
+/** A mirror that another program keeps. */
 export abstract class ForeignMirror {
-  /** The `updated_at` of each ID, in the service's format; '' if the mirror's text is no time. */
+  /** The `updated_at` of each ID in the service's format; '' if the mirror's value is not a time. */
   readonly held = new Map<string, string>();
   readonly repeated: string[] = [];
   /** Lines or rows without a result's ID. */
@@ -40,7 +40,7 @@ export abstract class ForeignMirror {
     this.contents?.set(key, checkOf(record));
   }
 
-  /** @throws Failure if no line or row has a result's ID, or none has a time, because this can't be a mirror */
+  /** @throws Failure if no line or row has a result's ID, or if none has a time: such data is no mirror */
   protected judge(): void {
     const [first] = this.unreadable;
     if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} contains no ID of a result.`);
@@ -50,12 +50,12 @@ export abstract class ForeignMirror {
 
   abstract read(): Promise<void>;
   /**
-   * Replaces all records under each ID with the new record; null removes them. Records that the mirror has changed
-   * since `read` are skipped. A table is locked and written now; a file is written only by `save`.
+   * Replaces all records of each ID with the new record; null removes them. Skips records that the mirror's program has
+   * changed since `read`. Tables are written immediately, files only by `save`.
    */
   abstract write(changes: Map<string, Assessment | null>): Promise<void>;
   /**
-   * Removes lines or rows without a result's ID, and writes the changes of a file.
+   * Removes lines or rows without a result's ID. For a file, also writes the changes that `write` collected.
    * @returns the IDs that were skipped
    */
   abstract save(): Promise<string[]>;
@@ -73,7 +73,7 @@ export async function openForeignMirror(location: string, columns: Columns): Pro
   return mirror;
 }
 
-/** Converts a time of the mirror to the service's format; '' for a value that is no time. */
+/** Converts a time of the mirror to the service's format; '' if the value is not a time. */
 function instant(time: unknown): string {
   const text = typeof time === 'number' ? String(time) : time;
   if (typeof text !== 'string') return '';
@@ -87,11 +87,10 @@ function instant(time: unknown): string {
   return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
 }
 
-/** Converts an ID of the mirror to the service's format. */
 const keyOf = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : '');
 
 /**
- * Whether the mirror may be changed, because the ID's records are still as `read` or already as `wanted`.
+ * Whether the ID's records may be replaced: they are unchanged since `read`, or already equal `wanted`.
  * @param now the times of the ID's current records
  */
 function isAsRead(now: string[], read: string | undefined, wanted: Assessment | null): boolean {
@@ -114,7 +113,6 @@ class FileMirror extends ForeignMirror {
     this.#isWhole = columns.record !== null || this.contents !== null;
   }
 
-  /** Yields the lines that are not empty, each with its ID. */
   async *#lines(): AsyncGenerator<{ key: string; line: string; found: Record<string, unknown>; at: number }> {
     let at = 0;
     for await (const line of fileLines(this.#file, limits.importLineBytes)) {
@@ -169,7 +167,6 @@ class FileMirror extends ForeignMirror {
   }
 }
 
-/** Reads a line as a JSON object. Other text becomes an object without fields. */
 function parsed(line: string): Record<string, unknown> {
   try {
     return (JSON.parse(line) ?? {}) as Record<string, unknown>;
@@ -204,7 +201,7 @@ class TableMirror extends ForeignMirror {
     const { id, updatedAt, record } = columns;
     const quoted = (one: string) => one.split('.').map(pg.escapeIdentifier).join('.');
     this.#client = new pg.Client({ connectionString: url, options: '-c TimeZone=UTC -c DateStyle=ISO' });
-    // Without this listener, a lost connection would end the process. The next statement fails and reports the loss.
+    // Without this listener, a lost connection would end the process. With it, the next statement reports the loss.
     this.#client.on('error', () => {});
     this.#name = name;
     [this.#from, this.#id, this.#time] = [quoted(name), quoted(id), quoted(updatedAt)];
@@ -219,7 +216,7 @@ class TableMirror extends ForeignMirror {
     }
   }
 
-  /** Reads one state of the table without a lock, so `write` reads each row again before it changes the row. */
+  /** Reads a snapshot of the table without a lock, so `write` reads each row again before it changes the row. */
   async read(): Promise<void> {
     await this.#client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
@@ -244,7 +241,6 @@ class TableMirror extends ForeignMirror {
     this.judge();
   }
 
-  /** Runs `work` while the table is locked against other writers. */
   async #locked(work: () => Promise<void>): Promise<void> {
     await this.#query('written', 'begin');
     await this.#query('written', `lock table ${this.#from} in share row exclusive mode`);

@@ -30,7 +30,7 @@ import { type Inside, missing, needsMailServer, operator, organisationCommand } 
 import { count, email, flag, or, several, text, time } from '../../kit/options.ts';
 import { listOf, pick, table, tableOf } from '../../kit/table.ts';
 
-/** Refuses empty text: if a script passes an empty variable as the end of a key, the key must not become endless. */
+/** Refuses empty text. Otherwise a script with an empty variable for a key's end could create a key without an end. */
 const filled = (value: string): Option<string> => ({
   value,
   read(raw, name) {

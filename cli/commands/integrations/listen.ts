@@ -63,7 +63,6 @@ function line(result: Result): string {
 
 const maxListed = 1000;
 
-/** Prints a line for each forwarded event while the command listens, and the summary when it ends. */
 class Session {
   readonly forwarder: Forwarder;
   readonly tally = { forwarded: 0, failed: 0 };
@@ -110,7 +109,7 @@ class Session {
       this.note(type, await this.forwarder.forward(secret, systemRandom.uuid(), sampleOf(type)));
   }
 
-  /** @param onlySamples whether every sample must succeed, because the command sends nothing else */
+  /** @param onlySamples the command sends only samples, so it fails if one of them fails */
   output(secret: string, onlySamples: boolean): Output {
     const passed = this.#checks?.every((check) => check.refused) ?? true;
     const checks = this.#checks?.map(({ probe, refused, statusCode, error }) => ({
@@ -198,7 +197,7 @@ async function listenAtService({ options, signal }: Listening, session: Session)
       }
       if (one.type !== 'delivery') continue;
       const { event, delivery_id: id, headers, body } = one as Required<typeof one>;
-      // The delivery keeps the service's signature, unless the developer has set another secret.
+      // The delivery keeps the service's signature unless the developer has set another secret.
       const sent =
         options.secret === undefined
           ? session.forwarder.post(id, headers, body)

@@ -9,7 +9,6 @@ import { type ForeignMirror, openForeignMirror } from './foreign-mirror.ts';
 import { checked, flag, or, required, text } from '../../kit/options.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 
-/** One sentence for each kind of difference, with the usual causes. */
 const sentences: Record<Cause, string> = {
   pending: 'changed after the newest change in the local copy. Its next poll reads them',
   restored:
@@ -64,11 +63,11 @@ const options = {
 };
 type Verifying = Call<Values<typeof options>>;
 
-/** The client and filters to compare the mirror with. `organisation`: the organisation of the access key. */
+/** `organisation`: the ID of the access key's organisation. */
 type Service = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
 
 /**
- * Refuses to remove more than half of a mirror, because the access key or the filters may not be those of the mirror.
+ * Refuses to remove more than half of a mirror, because the access key or the filters may belong to another mirror.
  * Withdrawn results do not count, because a mirror may have missed many withdrawals.
  * @throws Failure
  */
@@ -86,13 +85,13 @@ async function refuseToEmpty(service: Service, mirror: ForeignMirror, difference
 }
 
 const pageSize = 500;
-/** Up to this number, the command always reads results one by one, by ID. */
+/** Up to this number of results, a repair always reads them one by one, by ID. */
 const fewResults = 64;
 
 /**
- * Reads differing and repeated results again and repairs the mirror. If a full sync takes fewer requests than reads by
- * ID, the command uses a full sync.
- * @returns the IDs of records that the mirror has changed meanwhile
+ * Reads different and repeated results again and repairs the mirror. Uses a full sync if that takes fewer requests than
+ * reads by ID.
+ * @returns the IDs of records that the mirror's program has changed during the repair
  */
 async function repair(
   { client, filters, signal }: Service,
@@ -110,7 +109,7 @@ async function repair(
       if (found.length > 0) await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
       if (wanted.size === 0) break;
     }
-    // Results that the full sync did not return have left the filters meanwhile, so the mirror must not get them.
+    // A result that the full sync did not return no longer matches the filters, so the mirror must not get it.
     if (Object.keys(filters).length > 0) return [...(await mirror.save()), ...wanted];
   }
   for (const ids of inParts([...wanted])) {
@@ -174,12 +173,12 @@ function report(
   return lines.join('\n');
 }
 
-/** The open mirror, and a function that opens it again. `isWritten`: a repair has begun to write. */
+/** `open` opens the mirror again. `isWritten`: a repair has begun to write. */
 type Opened = { mirror: ForeignMirror; open(): Promise<ForeignMirror>; isWritten: boolean };
 
 /**
- * Compares the mirror with the service and, with --repair, repairs the mirror. If the service is restored from a backup
- * meanwhile, the comparison starts again, and a mirror that was written to is read again.
+ * Compares the mirror with the service and, with --repair, repairs the mirror. If a restore of the service interrupts
+ * the comparison, it starts again. The mirror is then read again if a repair has written to it.
  */
 async function verify({ options: { since, ...wanted } }: Verifying, service: Service, opened: Opened) {
   let repaired = 0;
@@ -214,7 +213,7 @@ async function run(call: Verifying) {
     // longer.
     const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
     const { organisation_id: organisation } = await client.health(reach).catch((error: unknown) => {
-      // A response with Retry-After shows that the service is there, so this request waits for longer.
+      // A response with Retry-After shows that the service is reachable, so the second request is retried for longer.
       if (!(error instanceof ApiError) || error.retryAfterMs === null) throw error;
       return client.health({ signal: call.signal });
     });

@@ -67,7 +67,6 @@ export const listed = (rows: BrowsedGroup[]): Output => ({
   ]),
 });
 
-/** Changes a group and shows its new state. */
 const changing =
   <O>(kind: Kind, change: (options: O) => { name?: string; active?: boolean }) =>
   async ({ app, organisationId, act, positionals, options }: Call<O> & Inside): Promise<Output> => {
@@ -91,7 +90,6 @@ async function moveLearners(
   return (await membershipRuns.find(app.db, organisationId, runId))!.changed;
 }
 
-/** Moves all members of a group, `limits.pastedRefs` at a time. */
 async function moveAll(
   inside: Inside,
   moving: { joins: string; leaves: string; managingTeams: boolean },
@@ -105,7 +103,6 @@ async function moveAll(
   }
 }
 
-/** The output of a change of memberships, with the rows of the file that were left out. */
 function outcomeOf(json: object, sentence: string, preview: PastedPreview | null): Output {
   const faults = preview?.faults ?? [];
   return {
@@ -117,7 +114,6 @@ function outcomeOf(json: object, sentence: string, preview: PastedPreview | null
 
 const pastedOf = async (file: string) => readPastedRefs(await readTextFile(file));
 
-/** A command that adds or removes the learners whose references are in a file. */
 function changeMembers(
   kind: Kind,
   how: 'join' | 'leave',
@@ -148,7 +144,6 @@ function changeMembers(
   });
 }
 
-/** A command that shows the members or, with `--history`, joins and departures. */
 function showMembers(kind: Kind, takes: string): Command {
   return organisationCommand({
     name: `${kind} members`,
@@ -182,7 +177,6 @@ function showMembers(kind: Kind, takes: string): Command {
   });
 }
 
-/** A command that moves all members, or the learners in a file, to another group of the same type. */
 function move(kind: Kind, id: string): Command {
   return organisationCommand({
     name: `${kind} move`,
@@ -226,7 +220,6 @@ function move(kind: Kind, id: string): Command {
 
 const name = line('N', limits.groupNameChars);
 
-/** The commands that groups and teams share. */
 export function memberCommands(kind: Kind, noun: string): Command[] {
   const id = `${noun}_ID`;
   const withFile = `${id} FILE|-`;

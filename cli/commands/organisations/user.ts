@@ -7,7 +7,6 @@ import { type Inside, missing, needsMailServer, operator, organisationCommand } 
 import { email, flag, required, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
-/** Changes the role of a member. If `to` is null, removes the member. */
 async function change(call: Call<unknown> & Inside, to: Role | null): Promise<string> {
   const { app, organisationId } = call;
   const [id] = call.positionals as [string];
@@ -49,7 +48,7 @@ export const commands: Command[] = [
           throw new Failure(
             'A person with this email address has another role in the organisation: give that role, or remove the person first.',
           );
-        // The operator may give every role, so `outranked` does not occur.
+        // The operator may give every role, so the refusal `outranked` can't occur here.
         if (typeof made === 'string') throw new Failure('The organisation has too many people and open invitations.');
         return made;
       });

@@ -23,7 +23,6 @@ async function hashOf(file: string): Promise<string> {
 
 const hashExpected = '64 hexadecimal digits';
 
-/** @returns undefined for text that is no hash */
 function readHash(text: string): string | undefined {
   const sha256 = text.trim().toLowerCase();
   return isSha256(sha256) ? sha256 : undefined;
@@ -67,7 +66,7 @@ function verdictWords({ verdict, withdrawn_at }: Inspection): string {
   }[verdict];
 }
 
-/** A sentence on whether this service can make the same file again, byte for byte. */
+/** Says whether this service can make the evidence pack again, byte for byte. */
 function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
   if (verdict === 'withdrawn') return 'Its content is deleted.';
   if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
@@ -100,7 +99,7 @@ export const commands: Command[] = [
     about: { out: 'The folder to write', since: 'Only results that were assessed since this time' },
     options: { out: required(text('DIR')), since: required(position('T')) },
     run: async ({ app, organisationId, note, signal, progress, options: { since, out } }) => {
-      // Evidence packs contain personal data, so the audit log records that they leave the service.
+      // Evidence packs contain personal data, so the audit log records each export.
       await note(`results since ${formatPosition(since)}`);
       const onReport = (done: number, total: number) => progress(`${done} of ${total} reports`);
       const counts = await exportEvidence(app, organisationId, since, out, onReport, signal);

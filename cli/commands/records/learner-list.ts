@@ -18,7 +18,6 @@ import { pick, tableOf } from '../../kit/table.ts';
 
 const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
 
-/** The sentences after a list that may continue or is incomplete. */
 function moreWords({ extent, scanned }: LearnerPage, next: string | null): string {
   const some =
     extent === 'some'
@@ -28,7 +27,6 @@ function moreWords({ extent, scanned }: LearnerPage, next: string | null): strin
   return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
 }
 
-/** Reads the data that the console shows on a learner's page. */
 async function recordOf(app: App, organisationId: number, learnerId: string) {
   const head = (await findLearnerHead(app.db, organisationId, null, learnerId))!;
   const record = await readRecord(app.db, organisationId, null, learnerId, {

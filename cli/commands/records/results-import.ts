@@ -39,14 +39,14 @@ function bar(share: number): string {
 
 const number = (value: number) => value.toLocaleString('en-GB');
 
-/** The file that keeps the rejected lines of a run that was stopped. */
+/** A run that was stopped leaves its rejected lines in this file. */
 const partOf = (file: string) => `${file}.part`;
 
-/** Opens the file of rejected lines. The new file replaces the file of an earlier run only when this run ends. */
+/** Opens the file for rejected lines. It replaces the file of an earlier run only when this run is complete. */
 async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
   if (path === null) return { add: async () => {}, close: async () => {} };
   const writtenTo = target === null ? path : await besideOf(target);
-  // The file is opened before the import begins, so that no rejected line is lost.
+  // The file is opened before the import begins, so that a file that can't be written stops the import.
   const file = await open(writtenTo, target === null ? 'a' : 'wx', 0o600).catch(() => {
     throw new Failure(`cannot write ${path}: name another file with --rejected`);
   });
@@ -74,8 +74,8 @@ async function rejectsFile({ path, target, isNamed }: Input['rejected']) {
 }
 
 /**
- * Copies standard input to a file. A dry run is one transaction, which must not wait for the program that writes to
- * standard input.
+ * Copies standard input to a file for a dry run. A dry run is one transaction, which must not wait for the program that
+ * writes the input.
  */
 async function spooled(signal: AbortSignal): Promise<ReadStream> {
   const folder = await mkdtemp(join(tmpdir(), 'ars-import-'));
@@ -98,7 +98,7 @@ type Input = {
   format: 'ndjson' | 'csv';
   /** The size in bytes; null if unknown. */
   size: number | null;
-  /** `target`: the file to which the links of `path` lead; null for a pipe or device. */
+  /** `target`: the file that `path` resolves to through symbolic links; null for a pipe or device. */
   rejected: { path: string | null; target: string | null; isNamed: boolean };
 };
 

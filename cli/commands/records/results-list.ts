@@ -29,7 +29,6 @@ export function readTarget({ options: { out, format } }: Targeted): { out: strin
   return target;
 }
 
-/** Converts the options with these names to a query of the console. */
 export function queryOf(call: Call<Record<string, unknown>>, names: readonly string[]): URLSearchParams {
   return new URLSearchParams(
     names.flatMap((name) => (typeof call.options[name] === 'string' ? [[name, call.options[name]]] : [])),
@@ -84,10 +83,7 @@ export async function writeSheet<Row>(
   return { json: { results: written, file: out }, text: `${written.toLocaleString('en-GB')} results are in ${out}.` };
 }
 
-/**
- * The filters that can be combined with --list. Other filters can't, because a list sets its own levels and takes the
- * newest results.
- */
+/** Only these filters can be combined with --list: a list sets its own levels and takes the newest results. */
 const listFilters = ['team', 'group', 'from', 'to'];
 
 const listNames = fundingLists.map((one) => one.name);

@@ -54,7 +54,7 @@ export const reportCommands: Command[] = [
             ...(latest === null
               ? {}
               : {
-                  // In a large group, `domains` counts only the latest results, so `all` is false.
+                  // In a large group, `domains` counts only the newest results. Then `all` is false.
                   domains_of: { results: latest.bySubject[at]!.length, all: !latest.isMore },
                   domains: strengthsOf(latest.bySubject[at]!).map(({ statuses, ...domain }) => ({
                     ...domain,

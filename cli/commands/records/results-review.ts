@@ -19,7 +19,6 @@ export function assessmentId({ positionals: [id] }: Pick<Call, 'positionals'>): 
   return id!.toLowerCase();
 }
 
-/** The answer to a learner who has asked for a review. */
 const answer = or(
   checked('A', `text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`, (input) =>
     isStorableLines(input, limits.reviewTextChars),
@@ -86,7 +85,7 @@ async function show({ app, organisationId, note }: Inside, id: string): Promise<
   };
 }
 
-/** The command tries a decision at most this many times if the result changes meanwhile. */
+/** A result may change before its decision is committed, so the command tries a decision at most this many times. */
 const maxAttempts = 5;
 
 const takes = 'ASSESSMENT_ID';

@@ -23,7 +23,6 @@ const stopped =
     throw error;
   };
 
-/** Prints the progress every 0.5 seconds. */
 function meterOf(call: Call<unknown>): (bytes: number) => void {
   let nextMs = 0;
   return (bytes) => {

@@ -10,7 +10,7 @@ import { act, note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';
 
-/** Hides parts of a key that contain a National Insurance number, because the output must not repeat what was found. */
+/** Hides parts of a key that contain a National Insurance number, because the output must not contain the number. */
 function shown({ table: name, column, key }: Place): Place {
   const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
   return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };

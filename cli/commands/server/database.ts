@@ -55,8 +55,7 @@ export const commands: Command[] = [
     examples: ['', '--json'],
     run: async () => {
       const settings = readSettings(terminal().environment);
-      // A pooler that runs with the service may be stopped now. A stopped pooler can't lead to another database, so the
-      // command continues.
+      // A pooler that is stopped with the service can't lead to another database, so the command continues.
       const isProved = await proveOneDatabase(settings).then(
         () => true,
         (error: unknown) => {

@@ -35,7 +35,7 @@ const options = {
   reset: flag,
 };
 
-/** Faults that the sandbox makes on purpose. The same seed makes the same faults again. */
+/** Faults that the sandbox makes on purpose. Runs with equal seeds make equal faults. */
 type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
 
 function chaosInWords({ kinds, seed }: Chaos): string {
@@ -80,7 +80,6 @@ Stop with Ctrl+C.
 `;
 }
 
-/** Calls `change` every `everyMs` milliseconds until the sandbox is stopped. Errors are logged. */
 async function repeat(
   { app: { log } }: Service,
   everyMs: number,
@@ -125,7 +124,7 @@ function readChaos({ options: { chaos: kinds, seed } }: Calling): Chaos | null {
   return kinds === undefined ? null : { kinds, seed: seed ?? systemRandom.uuid().slice(0, 8) };
 }
 
-/** Creates the sandbox with its first learners. The lock keeps another command from creating the sandbox too. */
+/** Creates the sandbox with its first learners. The lock keeps other commands from creating it at the same time. */
 async function makeSandbox({ app }: OpenApp, call: Calling): Promise<{ sandbox: Sandbox; lock: FileLock }> {
   await makeFolder(app.settings.dataDir);
   const path = join(app.settings.dataDir, 'sandbox.lock');
@@ -175,7 +174,6 @@ async function run(call: Calling) {
     const { organisation_id: id } = sandbox.organisation;
     const since = (await recentSince(app, id)) ?? formatMs(app.clock.nowMs());
     if (!call.json) terminal().output.write(typeable(welcome(service, sandbox, since, perMinute, chaos)));
-    // The service already answers requests while the other learners are created.
     filled = await sandbox.fill((done) => {
       hasFilled = true;
       call.progress(`Making learners: ${shown(done)} of ${shown(sandbox.plan.total)}`);

@@ -128,7 +128,7 @@ export const commands: Command[] = [
         // This lock comes first to prevent a deadlock: a sitting that completes locks its own row before the
         // invitation's row.
         await lockFeed(work, organisationId);
-        // The invitation changes before its sittings, so that a sitting that begins meanwhile has the new values or is
+        // The invitation changes before its sittings, so a sitting that begins in between gets the new values or is
         // corrected.
         const row = await adjustInvitation(work, organisationId, id, changes);
         if (row === undefined) throw new Failure(`The invitation ${id} is withdrawn.`);

@@ -55,7 +55,7 @@ export async function compressed(body: string | Buffer, acceptEncoding: string |
   return { coding, bytes: await codings[coding](typeof body === 'string' ? Buffer.from(body) : body) };
 }
 
-/** The response in the coding that the client prefers. Its weak ETag is the same in every coding. */
+/** The response in the coding that the client prefers. Its weak ETag does not depend on the coding. */
 export async function encoded(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
   const smaller = varies(reply) ? await compressed(reply.body!, acceptEncoding) : null;
   if (smaller === null) return reply;

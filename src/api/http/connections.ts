@@ -9,7 +9,7 @@ const idleGraceMs = 1000;
 /** When the service stops, the listener closes after at most this time, even if requests keep arriving. */
 const calmMs = 500;
 
-/** If a turn of the event loop takes less than this, the turn had no work. */
+/** A turn of the event loop counts as idle if it takes less time than this. */
 const idleTurnMs = 0.1;
 
 /** A refused connection is still read for this long, so that the client can read the refusal (RFC 9112, 9.6). */
@@ -24,13 +24,12 @@ export const noProxy = 'CONNECT';
 const latest = Symbol('latest reply');
 type Answering = Socket & { [latest]?: ServerResponse };
 
-/** Tracks a server's connections, refuses unreadable requests, and closes all connections in `drain`. */
 export class Connections {
   #server: Server;
   #open = new Set<Socket>();
   #refused = new WeakSet<Socket>();
   #stopping = false;
-  /** The number of connections accepted and requests read so far. */
+  /** Counts accepted connections and requests. */
   #arrived = 0;
   #refusal: (code: string | undefined) => string;
   #closed = Promise.withResolvers<void>();
@@ -77,7 +76,7 @@ export class Connections {
     return this.#stopping && !this.listening;
   }
 
-  /** Answers an unreadable request after the responses under way, and closes the connection. */
+  /** Answers an unreadable request after the responses to earlier requests, and closes the connection. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refused.has(socket)) return;
     if (error.code === 'ECONNRESET') {
@@ -106,15 +105,15 @@ export class Connections {
   }
 
   /**
-   * Stops listening. Each connection closes after its next response or when it is idle; after `withinMs` the remaining
-   * connections are cut.
+   * Stops listening. Each connection closes after its next response or when it is idle. After `withinMs`, the remaining
+   * connections are destroyed.
    */
   async drain(withinMs: number): Promise<void> {
     const beganMs = systemClock.monotonicMs();
     this.announceEnd();
     if (!this.listening) return;
     await this.#endListening(Math.min(calmMs, withinMs / 10));
-    // Sockets with a waiting request are read before `setImmediate` runs, so they do not count as idle.
+    // Sockets with a waiting request are read before `setImmediate` runs, so these sockets do not count as idle.
     const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const leftMs = withinMs - (systemClock.monotonicMs() - beganMs);
     const cut = setTimeout(() => {
@@ -139,8 +138,8 @@ export class Connections {
       const nowMs = systemClock.monotonicMs();
       calm = nowMs > lateMs || (this.#arrived === before && nowMs - beganMs < idleTurnMs);
     }
-    // The `close` of node:http would close idle connections immediately and stop the request timeouts, so node:net's
-    // `close` is called.
+    // The `close` of node:http would close idle connections immediately and stop the request timeouts. The `close` of
+    // node:net does neither.
     Listener.prototype.close.call(this.#server);
   }
 

@@ -1,9 +1,8 @@
 import { ApiError } from '../../platform/errors/errors.ts';
 
-/** The first `maxFields` fields of a form or a query. */
 export function readFields(encoded: string, maxFields: number): URLSearchParams {
   let end = -1;
-  // Parsing takes 5 µs for each field, so the text is cut after `maxFields` fields.
+  // Parsing takes 5 µs for each field, so only the first `maxFields` fields are parsed.
   for (let fields = 0; fields < maxFields; fields++) {
     end = encoded.indexOf('&', end + 1);
     if (end < 0) return new URLSearchParams(encoded);
@@ -11,10 +10,7 @@ export function readFields(encoded: string, maxFields: number): URLSearchParams 
   return new URLSearchParams(encoded.slice(0, end));
 }
 
-/**
- * The parts of a multipart form.
- * @throws ApiError payload_too_large; bad_request if the body does not match the Content-Type header
- */
+/** @throws ApiError payload_too_large; bad_request if the body does not match the Content-Type header */
 export async function readParts(body: Buffer, contentType: string, maxParts: number): Promise<FormData> {
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType) ?? [];
   const delimiter = `\r\n--${quoted ?? plain ?? ''}`;

@@ -5,7 +5,7 @@ import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/
 /** Describes a header. OpenAPI and docs/reference/headers.md are made from the tables below. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
-/** Every response has this header, so that browsers use the Content-Type and do not guess another type. */
+/** Every response has this header, so that browsers do not guess a type other than the Content-Type. */
 export const noSniff = { 'x-content-type-options': 'nosniff' } as const;
 
 const text = { type: 'string' };
@@ -13,7 +13,6 @@ const text = { type: 'string' };
 /** The value of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers). */
 export const ratePolicy = (limit: number) => `"default";q=${limit};w=${limits.rateWindowMs / 1000}`;
 
-/** Headers of requests besides the credentials. */
 export const requestHeaders = {
   'If-None-Match': {
     schema: text,

@@ -23,10 +23,8 @@ export const PaginationSchema = Type.Object(
 /** The position of an entry in its list: the value by which the list is sorted, and the ID. */
 type Position = { value: number; id: string };
 
-/** The JSON text and the position of an entry in a list. */
 export type Entry = { json: string } & Position;
 
-/** Headers of every response with an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
 /** Every response after a restore has this header, because a client may poll for the first time years later. */
@@ -48,10 +46,7 @@ function etagOf({ app, caller, path, query, responseVersion }: Call, keyScope: s
   return etag;
 }
 
-/**
- * Binds a cursor to its organisation, path, query and key scope. The service refuses the cursor in a request with
- * others.
- */
+/** Binds a cursor to its organisation, path, query and key scope. A request with other values is refused. */
 function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical: string): CursorBinding {
   const text = keyScopeText(keyScope);
   return { organisationId, path, query: text === '' ? canonical : `${canonical}\n${text}` };
@@ -59,8 +54,8 @@ function bindingOf({ organisationId, keyScope }: Caller, path: string, canonical
 
 /**
  * Answers a list with 304, or with a page and its cursor. The feed's state is read before the page, so every change
- * that the page lacks has a position after X-Sync-Through.
- * @param fetch returns at most `limit` entries, 1 more than the page size; `passed`: the position of an early stop
+ * that is missing from the page has a position after X-Sync-Through.
+ * @param fetch returns at most `limit` entries, 1 more than the page size; `passed`: where the search stopped early
  * @param learnerId finds the learner's ID, which the audit log contains instead of learner_ref
  */
 export async function listReply(
@@ -114,7 +109,7 @@ export async function listReply(
 function readValidCursor({ app, caller }: Call, binding: CursorBinding, text: string): Cursor {
   const { position, restoredAt } = caller.feed;
   const cursor = readCursor(app.secrets, binding, text);
-  // If a restore has lost the state in which a sync began, the X-Sync-Through in the cursor would skip new changes.
+  // If a restore has lost the state in which a sync began, the cursor's X-Sync-Through would skip new changes.
   if (cursor === null || cursor.throughUs > position || cursor.throughUs < restoredAt)
     throw new ApiError('invalid_cursor');
   return cursor;
@@ -138,7 +133,7 @@ function endsOf(page: Entry[]): { first?: number; last?: number } {
 
 const opening = '{"data":[';
 const comma = 0x2c;
-/** UTF-8 takes at most this many bytes for one UTF-16 unit. */
+/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerUnit = 3;
 
 /** Writes each entry directly into the response's buffer, because one long string would be copied two more times. */
@@ -163,10 +158,7 @@ function pageBytes(entries: Entry[], closing: string): Buffer {
   return bytes.subarray(0, at);
 }
 
-/**
- * A conditional response with one resource. Its ETag is a hash of the body and changes exactly when the resource
- * changes.
- */
+/** A conditional response with one resource. Its ETag is a hash of the body. */
 export function singleReply(call: Call, reply: Reply): Reply {
   const etag = weakETag(String(reply.body));
   const headers = { ...reply.headers, etag, ...cacheHeaders };

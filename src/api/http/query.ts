@@ -6,7 +6,7 @@ import { faults, refusal, unknownName } from '../../platform/validation/faults.t
 import { personalFault } from '../../platform/validation/fields.ts';
 import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data.ts';
 
-/** A parsed value and its one canonical spelling, which is the same for all spellings of the value. */
+/** A parsed value, and the canonical text that all spellings of the value share. */
 type Parsed<T> = { value: T; canonical: string };
 
 export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
@@ -14,7 +14,6 @@ export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
 /** The names for which an error code `invalid_<name>` exists. */
 type ParameterName = ErrorCode extends infer Code ? (Code extends `invalid_${infer Name}` ? Name : never) : never;
 
-/** One query parameter and how its values are read. */
 export type Parameter<T = unknown> = {
   name: ParameterName;
   description: string;
@@ -23,7 +22,6 @@ export type Parameter<T = unknown> = {
   isList: boolean;
   /** For a filter: whether a client that polls with `since` still learns of every record that stops matching. */
   withSince?: WithSince;
-  /** The maximum number of members of a list. */
   max?: number;
   /** The error code for a list with more than `max` members. */
   tooMany?: ErrorCode;
@@ -31,7 +29,6 @@ export type Parameter<T = unknown> = {
   parse(values: string[]): Parsed<T>;
 };
 
-/** The error code for an invalid value of a parameter. */
 export const codeOf = (name: ParameterName): ErrorCode => `invalid_${name}`;
 
 /** Marks a filter by a field that never changes, so a record that matches keeps matching. */
@@ -73,7 +70,7 @@ function decode(text: string): string {
   }
 }
 
-/** The page size, moved to the nearest end of its range. Any text that is not a single integer means the default. */
+/** The page size, limited to its range. Any text that is not a single integer gives the default. */
 export function readLimit(values: string[] | undefined): number {
   if (values === undefined || values.length !== 1 || !/^-?\d+$/.test(values[0]!)) return limits.pageDefault;
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
@@ -134,29 +131,27 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
     // The specification reports a fault of `since` before a fault of the cursor, and all other faults after it.
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
-  // No cursor was ever issued for invalid parameters, so the cursor cannot be valid either.
+  // The service issues no cursor for invalid parameters, so the cursor is not valid either.
   if (cursors !== undefined && fault !== null) throw new ApiError('invalid_cursor');
   if (cursors !== undefined && (cursors.length > 1 || cursors[0] === ''))
     throw refused('cursor', cursors.length > 1 ? faults.repeated : faults.noValue);
   return { values, canonical: canonical.join('&'), limit: readLimit(sent.get('limit')), cursor: cursors?.[0] ?? null };
 }
 
-/** The error for a parameter. What to do is the same as in the default message of its code. */
+/** The error for a parameter. All sentences after the first come from the default message of the error code. */
 function refused(name: ParameterName, fault: string): ApiError {
   const code = codeOf(name);
   const [, message] = errorTable[code];
   return new ApiError(code, `${name} ${fault}${message.slice(message.indexOf('. '))}`);
 }
 
-/** How the values of a parameter are described and read. */
 type Kind<T> = {
-  /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
   /** Completes the error message for a member of a list: "group_id[1] must be <expected>." */
   expected: string;
   /** @returns undefined if the text is not a valid value */
   read(text: string): T | undefined;
-  /** What is wrong with an invalid text, if it is not malformed. */
+  /** What is wrong with an invalid text that has the right form. */
   fault?(text: string): string | null;
 };
 
@@ -194,7 +189,6 @@ const opaqueRef: Kind<string> = {
   fault: personalFault,
 };
 
-/** A parameter with one value. */
 export function one<T extends string | number>(name: ParameterName, description: string, kind: Kind<T>): Parameter<T> {
   return {
     name,
@@ -210,7 +204,7 @@ export function one<T extends string | number>(name: ParameterName, description:
   };
 }
 
-/** A parameter with a list of values. Duplicates collapse, and the order does not matter. */
+/** A parameter with a list of values. Duplicates are removed, and the order does not matter. */
 export function some<T extends string | number>(
   name: ParameterName,
   description: string,
@@ -241,7 +235,7 @@ export function some<T extends string | number>(
   };
 }
 
-/** Matches an RFC 3339 date-time, also one that does not exist. */
+/** Matches RFC 3339 date-times, including date-times that do not exist. */
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 export function instant(name: ParameterName, description: string, bound: 'lower' | 'upper'): Parameter<number> {

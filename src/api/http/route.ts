@@ -10,7 +10,6 @@ import type { ErrorCode } from '../../platform/errors/errors.ts';
 import type { ReplyHeader } from './headers.ts';
 import type { Parameter, ParsedQuery } from './query.ts';
 
-/** The caller of an admitted request. */
 export type Caller = {
   organisationId: number;
   keyId: string;
@@ -20,23 +19,18 @@ export type Caller = {
   feed: FeedState;
 };
 
-/** The input of a handler. */
 export type Call = {
   app: App;
   sets: SetCache;
   caller: Caller;
-  /**
-   * Changes with every release that sends other bytes for the same rows, so that ETags of earlier releases do not
-   * match.
-   */
+  /** A release that sends other bytes for equal rows changes this, so that ETags of earlier releases do not match. */
   responseVersion: string;
-  /** Path parameters, decoded once. */
   params: Record<string, string>;
   query: ParsedQuery;
   rawQuery: string;
   /** The path below the API's base in its canonical spelling, for cursors, links and ETags. */
   path: string;
-  /** The fields of the body, which `readBody` has yet to validate. */
+  /** The fields of the body, before `readBody` validates them. */
   body: Record<string, unknown>;
   ifNoneMatch: string | undefined;
   /** The Range header; undefined unless the method is GET (RFC 9110, 14.2). */
@@ -64,7 +58,7 @@ export type Reply = {
   repeatable?: boolean;
 };
 
-/** One endpoint of the API. OpenAPI is made from the same table. */
+/** One endpoint of the API. OpenAPI is made from these objects. */
 export type Route = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path below the API's base, with parameters in braces. */

@@ -3,7 +3,6 @@ import { fieldRefusals } from '../http/body.ts';
 import { codeOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 
-/** An error response that an endpoint can return. */
 export type Refusal = { code: string; status: number; message: string };
 
 const everywhere: ErrorCode[] = [

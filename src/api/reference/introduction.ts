@@ -1,4 +1,3 @@
-/** The introduction to the API reference and to the OpenAPI document. */
 export const introduction = (
   rateLimit: number,
 ) => `Results of digital, English and maths skills assessments, read by incremental polling.

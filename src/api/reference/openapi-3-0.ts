@@ -49,7 +49,6 @@ function merged(schema: Schema, schemas: Schemas): Schema {
   return { type: 'object', description, required, properties };
 }
 
-/** The schemas that a value refers to, directly or through other schemas. */
 function usedNames(value: unknown, schemas: Schemas, found = new Set<string>()): Set<string> {
   for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
     if (found.has(name!)) continue;

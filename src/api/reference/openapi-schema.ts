@@ -1,6 +1,5 @@
 import { meaningKeys } from '../../platform/validation/fields.ts';
 
-/** A JSON Schema in the OpenAPI document. */
 export type Schema = Record<string, unknown>;
 
 /** Converts validation schemas into schemas of the OpenAPI document. A schema with an $id becomes a named component. */

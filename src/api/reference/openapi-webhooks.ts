@@ -70,7 +70,6 @@ const webhooks: Record<EventType, Webhook> = {
   },
 };
 
-/** An example event about an assessment, its learner or its groups. */
 export const exampleEvent = (type: EventType, at: string, data: ExampleAssessment): object =>
   webhooks[type].example({ at, data, ref: data.learner.ref, ids: data.groups.map(({ id }) => id) });
 
@@ -101,7 +100,6 @@ const signature: OpenApiParameter[] = [
   },
 ];
 
-/** The requests that the service sends to endpoints, by the type of the event. */
 export function webhooksOf(
   components: Components,
   assessment: ExampleAssessment,

@@ -222,7 +222,6 @@ function operationOf(
   };
 }
 
-/** Every path with its methods, and the responses that several methods share. */
 function operationsOf(components: Components) {
   const replies: Record<string, OpenApiReply> = {};
   const paths: OpenApiDocument['paths'] = {};
@@ -265,7 +264,7 @@ function describedHeaders(rateLimit: number) {
   return Object.fromEntries(described);
 }
 
-/** The OpenAPI 3.1 document of the API. The same origin and rate limit give the same bytes. */
+/** The OpenAPI 3.1 document of the API. Equal origins and rate limits give equal bytes. */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
   const { paths, replies } = operationsOf(components);

@@ -3,7 +3,7 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply 
 
 /** Makes a Postman collection (format 2.1) from our document. Postman and Newman can run all requests in order. */
 
-/** The variables that responses set for later requests, by operation: a name and an expression of the body. */
+/** Variables for later requests, by the operation whose response sets them: a name and an expression of the body. */
 const captures: Record<string, [variable: string, expression: string]> = {
   listAssessments: ['assessmentId', "body.data.find(({ status }) => status === 'completed')?.assessment_id"],
   provisionLearner: ['learnerRef', 'encodeURIComponent(body.data.ref)'],

@@ -72,8 +72,8 @@ const example = JSON.parse(
 ) as { assessment_id: string } & Record<string, unknown>;
 
 /**
- * `excludes` says why a poll with this filter does not get a result; null: the filter lets the result through. `sent` is
- * the parameter in the audit log.
+ * `excludes` says why a poll with this filter does not get a result; null: the poll gets the result. `sent`: the
+ * parameter's value in the audit log.
  */
 type Filter = Parameter<any> & { excludes?(sent: string, result: TracedResult): string | null };
 
@@ -119,7 +119,7 @@ function digestFilter(
   };
 }
 
-/** The order is that of the specification's list of codes: the first fault in this order is reported. */
+/** The order is the specification's order of error codes: the first fault in this order is reported. */
 export const assessmentQuery: readonly Filter[] = [
   instant(
     'since',
@@ -178,7 +178,7 @@ export const assessmentQuery: readonly Filter[] = [
 
 async function list(call: Call): Promise<Reply> {
   const { cursor, values } = call.query;
-  // No cursor was ever issued for `sort` with `since`, and invalid_cursor comes first in the list of codes.
+  // The service issues no cursor for `sort` with `since`, and invalid_cursor is the first code in the specification.
   if (values.sort !== undefined && values.since !== undefined)
     throw new ApiError(cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const { app, sets, caller } = call;

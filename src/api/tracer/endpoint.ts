@@ -3,7 +3,6 @@ import type { TracedDelivery, TracedEndpoint, TracedResult } from './facts.ts';
 import { type Reason, time } from './words.ts';
 import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
-/** Whether a webhook endpoint was notified of a result, and if not, why. */
 export type EndpointVerdict = { reason: Reason; sentence: string; at: Date | null };
 
 const verdict = (reason: Reason, sentence: string, at: Date | null = null) => ({ reason, sentence, at });

@@ -14,15 +14,13 @@ import { timeOf } from './words.ts';
 export type TracedResult = {
   learner_id: string;
   learner_ref: string | null;
-  /**
-   * Learners that were merged into this learner. Earlier calls in the audit log have the IDs of the merged learners.
-   */
+  /** Learners that were merged into this learner. Earlier audit rows contain their IDs. */
   merged_ids: string[];
   position: number;
   deleted: boolean;
   assessed_at: number;
   facet: number;
-  /** The learner's groups. The position rises when the groups change. */
+  /** The position rises when the learner's groups change. */
   group_ids: string[];
   source: 'imported' | 'sitting';
   /** The position at which the result was first recorded. */
@@ -148,8 +146,8 @@ export async function readPages(tx: Tx, organisationId: number, position: number
 }
 
 /**
- * For each key: its first read of the result or its learner by ID, and its first since the result has its present
- * position.
+ * For each key: the first read by ID of the result or its learner, and the first such read since the result got its
+ * present position.
  */
 export async function readReads(
   tx: Tx,
@@ -160,7 +158,7 @@ export async function readReads(
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId, stood]));
 }
 
-// Polls that got a 304 are left out, because the first poll after a change never gets a 304.
+// Polls with status 304 are left out, because the first poll after a change never gets a 304.
 const polls = (order: 'asc' | 'desc', limit: number) =>
   statement(`trace.polls_${order}`)`
   select a.* from unnest($2::text[]) as k(key_id)
@@ -177,7 +175,7 @@ const polls = (order: 'asc' | 'desc', limit: number) =>
 const firstPolls = polls('asc', 20);
 const lastPolls = polls('desc', 10);
 
-/** The first and the last polls of each key since a time, in order of time, without 304s. */
+/** The first and the last polls of each key since a time, sorted by time. Polls with status 304 are left out. */
 export async function readPolls(tx: Tx, organisationId: number, keyIds: string[], from: Date) {
   const values = [organisationId, keyIds, from];
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
@@ -203,7 +201,7 @@ const endpoints = statement('trace.endpoints')`
 
 export async function readEndpoints(tx: Tx, organisationId: number, id: string): Promise<TracedEndpoint[]> {
   const rows = await tx.query<TracedEndpoint>(endpoints, [organisationId, id]);
-  // The JSON object contains times as text.
+  // JSON has no dates, so times arrive as text.
   for (const { delivery } of rows)
     if (delivery !== null) {
       delivery.next_attempt_at &&= new Date(delivery.next_attempt_at);

@@ -4,7 +4,6 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import { reachedBy } from '../../organisations/learner-ref.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 
-/** An object of the organisation that an ID or a reference names. */
 export type Match = { kind: 'result' | 'learner' | 'key' | 'delivery' | 'endpoint'; id: string };
 
 // Every kind is searched, so that an unknown ID takes as long as an ID of another organisation (law 6).
@@ -52,7 +51,6 @@ const results = statement('trace.results_of_learner')`
   select f.assessment_id, f.position, f.deleted, f.assessed_at
     from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`;
 
-/** A learner with their newest results, including withdrawn results. */
 export async function findLearnerSummary(tx: Tx, organisationId: number, learnerId: string, limit: number) {
   if (!isUuid(learnerId)) return undefined;
   const [found] = await tx.query<LearnerSummary>(learner, [organisationId, learnerId]);

@@ -13,7 +13,7 @@ export type KeyVerdict = {
   hasEnded: boolean;
 };
 
-/** The clocks of two processes may differ by this time. In a bulk change, positions are ahead of the clock. */
+/** The clocks of two processes may differ by this time. A bulk change gives positions that are ahead of the clock. */
 const slackMs = 5000;
 
 export const keyName = (key: TracedKey): string => key.label ?? key.key_id;
@@ -28,7 +28,7 @@ type RecordedWalk = {
   last: number | null;
   rows: number;
   more: boolean;
-  /** Whether `first` and `last` are positions. If the list is sorted by assessed_at, they are times of assessments. */
+  /** False if the list is sorted by assessed_at: `first` and `last` are then times of assessments, not positions. */
   byPosition: boolean;
 };
 
@@ -86,15 +86,14 @@ type KeyFacts = {
   /** Calls with status 200 whose lowest and highest position enclose the result's position. */
   pages: Poll[];
   /**
-   * Reads by ID of the result or its learner: the first read before the result got its present position, and the first
-   * read after that.
+   * The first read by ID of the result or its learner before the result got its present position, and the first since.
    */
   reads: Poll[];
-  /** The first and the last polls since the result has its present position. */
+  /** The first and the last polls since the result got its present position. */
   polls: Poll[];
   /** If the result has changed: the first and last polls since it was recorded. */
   earlier: Poll[];
-  /** The polls of other keys, because a platform may use the `since` from one key with another. */
+  /** The polls of other keys, because a platform may poll with a `since` that it got with another key. */
   others: readonly { name: string; poll: Poll }[];
 };
 
@@ -146,7 +145,7 @@ function whyNot(name: string, it: KeyFacts): KeyVerdict {
   const { key, logBegin } = it;
   const { last_poll_at: lastPoll, networks } = key;
   const stoodMs = timeOf(it.result.position).getTime();
-  // A call from another network is refused like a wrong secret, so no organisation's log contains the call.
+  // The service refuses a call from another network like a wrong secret, so no organisation's log contains the call.
   const only =
     networks === null ? '' : ` It is accepted from ${networks.join(', ')} only; calls from elsewhere leave no trace.`;
   if (lastPoll === null && key.created_at >= logBegin)
@@ -230,7 +229,7 @@ function stuckOn(name: string, result: TracedResult, fitting: Walk[]): KeyVerdic
   );
 }
 
-/** The key's `since` is later than the result. The verdict says where the `since` comes from. */
+/** The verdict if the key's `since` is later than the result. It says where the `since` comes from. */
 function passedBy(name: string, { result, others }: KeyFacts, { poll, walk }: Walk, walks: Walk[]): KeyVerdict {
   const what = whatOf(result);
   const at = time(poll.at);

@@ -35,7 +35,6 @@ export const outOfReach = [
 
 export type Reason = 'fetched' | 'read_by_id' | 'delivered' | (typeof actable)[number] | (typeof outOfReach)[number];
 
-/** A time as text for a sentence. */
 export const time = (at: Date) => `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** Converts microseconds, such as a position, to a Date. */

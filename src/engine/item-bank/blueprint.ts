@@ -1,6 +1,5 @@
 import type { Domain } from './schema.ts';
 
-/** The share of a sitting's questions that belongs to each domain. */
 export type DomainShares = Readonly<Record<Domain, number>>;
 
 /**

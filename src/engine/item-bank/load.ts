@@ -45,7 +45,7 @@ export type SubjectBank = {
   version: {
     subject: Subject;
     version: string;
-    /** The domain names that results show, with the domains' shares of a sitting, in the order of results. */
+    /** The domains in the order of results: the name that results show, and the share of a sitting. */
     domains: readonly { name: string; share: number }[];
     items: readonly CountedItem[];
   };
@@ -62,7 +62,6 @@ export type Bank = {
    */
   version: string;
   number: number;
-  /** The result of `contentHash` for the files. */
   sha256: string;
   files: BankFiles;
   subjects: Record<Subject, SubjectBank>;
@@ -88,7 +87,7 @@ function shippedFiles(): BankFiles {
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
 /**
- * Hashes the content, whatever the white space and the order of files and members. The hash leaves out
+ * Hashes the content. White space and the order of files and members make no difference. The hash leaves out
  * `firstDomainShares`, so that versions stored without shares keep their names.
  */
 export function contentHash(files: Omit<BankFiles, 'number'>): string {

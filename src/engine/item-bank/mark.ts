@@ -47,7 +47,6 @@ const sameSet = (chosen: readonly string[], key: readonly string[]): boolean =>
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
 
-/** Collects the words of the question and of the field's label, because an answer may repeat them. */
 function surroundings(item: RenderedItem, beside: readonly string[], label = ''): Surroundings {
   const text = [...item.stem, label].join(' ');
   // A task's text is an instruction, so it has no sentence to complete.
@@ -162,7 +161,6 @@ function formOf({ kind, clock, accept }: TextKey): Problem {
   return clock === '24' ? 'clock_24' : 'time_digits';
 }
 
-/** Whether the menu still shows its first entry "Choose", so that the learner has chosen nothing. */
 function asksToChoose(field: TaskField, entry: string): boolean {
   if (field.control !== 'select' || entry !== field.initial) return false;
   return /^Choose\b/u.test(field.options.find(({ id }) => id === entry)?.text ?? '');

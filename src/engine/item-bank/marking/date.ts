@@ -1,7 +1,7 @@
 import { monthNames } from '../../../platform/time/clock.ts';
 import { digitsForWords, ordinals } from './numbers/number-words.ts';
 
-/** A typed date. `year` is null if the text has no year. */
+/** `year` is null if the text has no year. */
 type TypedDate = {
   day: number;
   month: number;

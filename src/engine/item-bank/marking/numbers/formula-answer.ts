@@ -3,11 +3,9 @@ import { whole } from '../../templates/question.ts';
 import { type Cell, NoValue, type Sheet, valueOf } from './formula-value.ts';
 import { cellNamed, type Formula, partsOf, readFormula } from './formula.ts';
 
-/** What a question requires of a formula, besides the accepted formulas. */
 type FormulaWanted = {
   /** The sheet that the question shows. The first row is row 1. */
   rows: readonly (readonly string[])[];
-  /** The cell that contains the formula, such as B2. */
   cell: string | undefined;
   /** The direction in which the formula will be copied. The copies must also show the right values. */
   copied: 'down' | 'none';
@@ -69,7 +67,7 @@ function sameCell(a: Cell, b: Cell): boolean {
 }
 
 /**
- * Returns the sheet as shown for trial 0. Later trials vary the numbers, and the words in columns that repeat words.
+ * Returns the sheet as shown for trial 0. Other trials vary the numbers, and the words of columns that repeat words.
  */
 function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, trial: number, copied: number): Sheet {
   const random = seededRandom(`formula ${trial}`);

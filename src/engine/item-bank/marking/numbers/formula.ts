@@ -63,7 +63,6 @@ function tokensOf(text: string): Token[] | null {
 /** Operators between two values, from the lowest precedence to the highest, as in spreadsheets. */
 const binarySigns = [['=', '<>', '<=', '>=', '<', '>'], ['&'], ['+', '-'], ['*', '/'], ['^']];
 
-/** A recursive descent parser for one formula. */
 class Reader {
   #tokens: Token[];
   #at = 0;
@@ -160,7 +159,6 @@ function referenceOf(text: string): Reference {
   return { column, row: Number(digits), fixedColumn: fixedColumn === '$', fixedRow: fixedRow === '$' };
 }
 
-/** Reads the name of a cell, such as B2. Returns null for other texts. */
 export function cellNamed(text: string): { column: number; row: number } | null {
   return /^[a-z]{1,3}\d{1,5}$/iu.test(text) ? referenceOf(text) : null;
 }

@@ -109,7 +109,6 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
   return near(value, key) && formRight(read, key, around.text) && unitRight ? 'right' : 'wrong';
 }
 
-/** Words next to a number that change the number or make it uncertain. */
 export const changing = new Set(words.changing_number);
 
 /**
@@ -158,7 +157,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
   return null;
 }
 
-/** Marks the answer as a time, because "o'clock" follows the box. */
+/** Marks the answer as a time. The text after the box is "o'clock". */
 function markHour(text: string, key: NumericKey): NumberVerdict {
   const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
   const verdict = markTime(text, readTime(`${key.value} ${half}`)!, 'any');
@@ -243,8 +242,7 @@ function inUnitOf(
   }
   if (unit.dimension === 'angle' && /^(?:temperature|fahrenheit)$/u.test(keyUnit.dimension)) return value;
   if (unit.dimension !== keyUnit.dimension) return 'other';
-  // If the question names the unit, converting to that unit is part of the task, so other units are wrong. Money is an
-  // exception.
+  // If the question names the unit, the conversion is part of the task, so other units are wrong, except for money.
   if (unit !== keyUnit && unit.dimension !== 'money' && isAskedFor(keyUnit, around.text)) return 'other';
   return { n: value.n * unit.factor.n * keyUnit.factor.d, d: value.d * unit.factor.d * keyUnit.factor.n };
 }
@@ -279,7 +277,7 @@ function formRight(read: Quantity, key: NumericKey, text: string): boolean {
   // If the question asks only for rounding, a final 0 must be typed: 17.4 to two decimal places is 17.40.
   if (key.decimals !== undefined && key.tolerance === undefined && /\.\d*0$/u.test(key.value))
     if (read.unit === null && read.places < key.decimals) return false;
-  // The answer must have the form of a decimal, because another unit would avoid the decimal: half a metre is 50 cm.
+  // The answer must be a decimal. In another unit, the decimal could be avoided: half a metre is 50 cm.
   if (/\b(?:as a decimal|exact decimal)\b/iu.test(text) && key.value.includes('.')) return read.form === 'decimal';
   switch (key.form ?? 'any') {
     case 'fraction_simplest':

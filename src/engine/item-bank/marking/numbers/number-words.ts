@@ -111,10 +111,7 @@ export function digitsForWords(text: string): string {
     .replace(/\b(\d+) and (?=\d+ ?\/ ?\d)/giu, '$1 ');
 }
 
-/**
- * The denominators that words name: `one` has the singular words ("third"), and `several` has the plural words
- * ("thirds").
- */
+/** The denominators that words name: `one` has singular words ("third"), `several` plural words ("thirds"). */
 const one: Record<string, number> = lists.fractions;
 const several: Record<string, number> = Object.fromEntries(
   Object.entries(one).map(([name, n]) => [n === 2 ? 'halves' : `${name}s`, n]),

@@ -13,7 +13,6 @@ export type Quantity = {
   unit: Unit | null;
   /** Further units, such as the hour of "£12 an hour". */
   others: Unit[];
-  /** The words that are neither numbers nor units, in lower case. */
   words: string[];
 };
 
@@ -116,8 +115,7 @@ function partsOf(plain: string): Part[] | null {
   const parts: Part[] = [];
   for (let at = 0; at < plain.length;) {
     if (plain[at] === ' ' || plain[at] === ',') {
-      // A comma that doesn't group thousands could separate decimals or the entries of a list, so the text can't be
-      // read.
+      // A comma that doesn't group thousands may be a decimal comma or separate a list, so the text can't be read.
       if (plain[at] === ',' && /\d/u.test(plain[at - 1] ?? '') && /\d/u.test(plain[at + 1] ?? '')) return null;
       at++;
       continue;
