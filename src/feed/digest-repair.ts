@@ -13,8 +13,8 @@ const scrubbedThrough = new WeakMap<App, typeof start>();
 const turn = statement('digest.turn')`select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`;
 
 /**
- * Recounts a slice of the group sets of all organisations, and logs each difference as an error. The next call
- * continues after the slice.
+ * Compares the digests of the next group sets, over all organisations, with a recount, and logs each difference as an
+ * error. The next call continues after these group sets.
  */
 export async function scrubDigest(app: App): Promise<void> {
   await app.db.snapshot(async (tx) => {
@@ -47,8 +47,8 @@ export function verifyDigest(app: App, organisationId: number): Promise<Differin
 }
 
 /**
- * Rebuilds an organisation's digest from its results. Other writers of the organisation wait meanwhile, some seconds
- * for a million results.
+ * Rebuilds an organisation's digest from its results. The organisation's other writers wait until the rebuild ends,
+ * some seconds for a million results.
  */
 export function repairDigest(app: App, organisationId: number): Promise<void> {
   return withUnitOfWork(app, feedQueue(organisationId), (work) => countAgainIn(work, organisationId));

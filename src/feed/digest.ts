@@ -8,7 +8,7 @@ import { drawState, lockFeed } from './position.ts';
  * also updates the digest, under the feed's lock.
  */
 
-/** `n`: the number of results. `w1` and `w2`: the sums of the two words of the results' tokens, modulo 2^32. */
+/** `n`: the number of results. `w1`, `w2`: the sums of the upper and lower 32 bits of the tokens, modulo 2^32. */
 export type Digest = { n: number; w1: number; w2: number };
 
 /** SQL of a result's token: the first 8 bytes of SHA-256 over the ID and `updated_at` (milliseconds, 8 bytes). */
@@ -17,22 +17,22 @@ export function tokenOf(id: string, position: string): string {
 }
 
 /**
- * SQL of the two words of a token. The words are signed, so that sums fit into 8 bytes; modulo 2^32 the sign makes no
- * difference.
+ * SQL of the upper and lower 32 bits of a token. They are signed, so that sums fit into 8 bytes. Modulo 2^32, the sign
+ * makes no difference.
  */
 const w1 = (token: string) => `(${token} >> 32)::int4`;
 const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
 const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
 
 /**
- * CTEs that subtract the rows of `out` from the digest's cells and add the rows of `into`. Both queries return
- * group_set_id, facet and token.
+ * CTEs that subtract the rows of the query `out` from the digest's cells and add the rows of the query `into`. The
+ * queries return group_set_id, facet and token.
  */
 export function counting(out: string | null, into: string | null): string {
   const sums = (sign: '' | '-', rows: string) => `
     select group_set_id, facet, ${sign}count(*) as n, ${sign}sum(${w1('token')}) as s1, ${sign}sum(${w2('token')}) as s2
       from (${rows}) r group by 1, 2`;
-  // Each side is summed first, so that the union has only a few rows.
+  // The rows of each query are summed first, so that the union has only a few rows.
   const delta =
     out !== null && into !== null
       ? `select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
@@ -118,10 +118,7 @@ const bucketMembers = statement('digest.members')`
 
 const bucketMemory = statement('digest.bucket_memory')`set local work_mem = '64MB'`;
 
-/**
- * Finds the digest of each bucket that has results. The results of a bucket have IDs that end with the same `bits`
- * bits.
- */
+/** Finds the digest of each bucket that has results. The IDs of a bucket's results end with the same `bits` bits. */
 export async function findBuckets(
   tx: Tx,
   organisationId: number,
@@ -193,7 +190,7 @@ const totalDiffers = statement('digest.total_differs')`
 /** A cell of the digest that differs from a recount. Nulls stand for the organisation's total. */
 export type DifferingCell = { group_set_id: string | null; facet: number | null };
 
-/** Compares the digest with the results. Call this in a snapshot: both then show one state, and no writer waits. */
+/** Compares the digest with the results. In the caller's snapshot, both show one state, and no writer waits. */
 export async function recountDigest(
   tx: Tx,
   organisationId: number,
@@ -206,7 +203,7 @@ export async function recountDigest(
   return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
 }
 
-/** Reads both tables, because a group set may have no cells, and a damaged cell may name no group set. */
+/** The statement reads both tables, because a group set may have no cells, and a damaged cell may name no group set. */
 const nextSet = statement('digest.next_set')`
   select organisation_id, group_set_id, sum(n)::int8 as n
     from ((select organisation_id, group_set_id, 0 as n from group_set
@@ -216,7 +213,7 @@ const nextSet = statement('digest.next_set')`
             where (organisation_id, group_set_id) > ($1, $2) group by 1, 2 order by 1, 2 limit 1)) s
    group by 1, 2 order by 1, 2 limit 1`;
 
-/** Finds the next group set after `after`, over all organisations. `n`: the number of results that its cells count. */
+/** Finds the next group set after `after`, over all organisations. `n`: the number of results in the set's cells. */
 export async function nextSetBehind(
   tx: Tx,
   after: { organisationId: number; groupSetId: string },

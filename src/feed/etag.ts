@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** After lost commits or a restore, a feed can reach the same position again, but not with the same random `state`. */
+/** `state` is random, because a feed can reach a position twice after lost commits or a restore. */
 export type FeedState = {
   position: number;
   state: number;
@@ -24,7 +24,6 @@ export function feedETag({ position, state }: Stamp, baseUrl: string, request: s
   return weakETag(`${position}.${state}\n${baseUrl}\n${request}`);
 }
 
-/** The weak ETag of a response that depends only on `text`. */
 export function weakETag(text: string): string {
   return `W/"${hash('sha256', text, 'base64url').slice(0, 24)}"`;
 }

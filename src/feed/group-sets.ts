@@ -45,8 +45,8 @@ export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: 
 }
 
 /**
- * Gives distinct learners their present group sets and new positions. The positions are taken before the first `await`,
- * so that the caller can take further positions meanwhile.
+ * Gives distinct learners their present group sets and new positions. The function takes the positions before its first
+ * `await`, so that the caller can take further positions without waiting.
  */
 export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]): Promise<void> {
   const first = feed.next();
@@ -101,7 +101,6 @@ export type RenderedSet = {
   json: string;
   /** All groups of the set, archived groups included. */
   groupIds: string[];
-  /** The organisation's groups_version in the snapshot that read the groups. */
   version: number;
 };
 
@@ -126,8 +125,8 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: string[] };
 
 /**
- * Caches rendered group sets under one groups_version. Each rename or archiving of a group draws a new version
- * (decision 0001).
+ * Caches rendered group sets for one groups_version. Each rename or archiving of a group changes the version (decision
+ * 0001).
  */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();

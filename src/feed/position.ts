@@ -15,16 +15,12 @@ export type Feed = {
   readonly shape: number;
   /** The first free position. Only `used` changes it. */
   next(): number;
-  /**
-   * Records that a statement took `count` positions. If no statement takes any, the feed's position and ETags do not
-   * change.
-   */
+  /** Records that a statement took `count` positions. Without this call, the feed's position and ETags stay. */
   used(count: number): void;
   readonly found: number;
   last(): number;
-  /** The organisation is suspended, so background work waits (decision 0013). */
   readonly suspended: boolean;
-  /** When the last suspension ended. Learners' time limits do not count the time before. */
+  /** When the last suspension ended. Learners' time limits do not count the time before this date. */
   readonly resumedAt: Date | null;
   counted(row: CountedRow): void;
   groupsChanged(): void;
@@ -40,7 +36,7 @@ const move = statement('feed.move')`
          digest_w1 = (digest_w1 + $6) & 4294967295, digest_w2 = (digest_w2 + $7) & 4294967295
    where organisation_id = $1`;
 
-/** Draws 48 random bits, so that a new state never equals a state that a client remembers (decision 0001). */
+/** Returns 48 random bits, so that a new state never equals a state that a client remembers (decision 0001). */
 export function drawState(random: { uuid(): string }): number {
   return Number.parseInt(random.uuid().replaceAll('-', '').slice(0, 12), 16);
 }

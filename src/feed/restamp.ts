@@ -7,8 +7,8 @@ import { counted, counting, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
 /**
- * A restamp moves records to new positions after a change of the payload version (src/platform/db/payload-version.ts)
- * or a restore.
+ * A restamp gives records new positions after a change of the payload version (src/platform/db/payload-version.ts) or a
+ * restore.
  */
 
 const step = limits.positionStepUs;
@@ -70,16 +70,15 @@ export async function takeRestampTurn(tx: Tx): Promise<boolean> {
 
 /**
  * How far this process has restamped an organisation. Tombstones keep their positions, so the progress prevents a
- * second scan over them. `named` identifies the restamp: if a restore begins another restamp, the progress starts
- * again.
+ * second scan over them. `named` identifies the restamp: the progress starts again if a restore begins another restamp.
  */
 export type RestampedThrough = { named: string; results: number; learners: number; groups: number };
 
 export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results: 0, learners: 0, groups: 0 };
 
 /**
- * Moves the next records, at most `max`, that have an older payload version or come from a restored backup. The first
- * slice begins the organisation's restamp, and the last slice ends it. The caller holds the feed's lock.
+ * Gives new positions to the next records, at most `max`, with an older payload version or from a restored backup. The
+ * first call begins the organisation's restamp, and the last call ends it. The caller holds the feed's lock.
  * @returns true if the restamp has ended
  */
 export async function restampSlice(
@@ -102,8 +101,8 @@ export async function restampSlice(
   for (const [of, sql] of [
     ['results', results],
     ['learners', learners],
-    // A restored backup may contain an older name of a group, so groups move too. A newer payload version does not
-    // change groups.
+    // A restored backup may contain an older name of a group, so groups get new positions too. A newer payload version
+    // does not change groups.
     ...(restored_through > 0 ? [['groups', groups] as const] : []),
   ] as const) {
     const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, max, feed.next()]);

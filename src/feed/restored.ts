@@ -45,7 +45,7 @@ export async function holdsFeeds(tx: Tx): Promise<boolean> {
   return row!.made && (await tx.query(anywhere)).length > 0;
 }
 
-/** The distance is 1 millisecond, because clients see positions in milliseconds. */
+/** The feed restarts 1 millisecond after its last position, because clients see positions in milliseconds. */
 const laterUs = 1000;
 
 /**

@@ -13,8 +13,8 @@ export function storingExits(rows: string, group: string): string {
     select $1, ${group}::uuid, m.position, m.learner_id, m.assessment_id, m.assessed_at, m.facet from ${rows} m`;
 }
 
-// `is true` keeps the planner from the index by group. With old statistics, the planner would read this index once for
-// each learner.
+// `is true` stops the planner from using the index by group. With old statistics, the planner would read this index
+// once for each learner.
 const forget = statement('scope_exit.forget')`
   delete from scope_exit e
    using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
@@ -29,7 +29,7 @@ const move = statement('scope_exit.move')`
 const pass = statement('scope_exit.pass')`
   update scope_exit set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
-/** Gives the scope exits of the learner `from` to the learner `to`, who also gets the results. */
+/** Moves the scope exits of the learner `from` to the learner `to`, who also gets the results. */
 export async function passExits(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(pass, [organisationId, from, to]);
 }

@@ -82,7 +82,7 @@ export function stampLearnersAndAssessments(work: UnitOfWork, feed: Feed, learne
 }
 
 /**
- * Gives distinct learners who joined or left groups new group sets and positions, and also their live results.
+ * Recomputes the group sets of distinct learners, and gives the learners and their live results new positions.
  * @param left the group that the learners left; its scope exits get the results' new positions
  */
 export async function stampRegrouped(
@@ -101,8 +101,8 @@ export async function stampRegrouped(
 }
 
 /**
- * Gives distinct learners new positions, because only their own payloads changed. The positions are taken before the
- * first `await`, so that the caller can take further positions meanwhile.
+ * Gives distinct learners new positions, because only their own payloads changed. The function takes the positions
+ * before its first `await`, so that the caller can take further positions without waiting.
  */
 export async function stampLearners(work: UnitOfWork, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;

@@ -1,4 +1,4 @@
-/** The service stores times in microseconds since 1970. Clients see milliseconds, cut and not rounded. */
+/** The service stores times in microseconds since 1970. Clients see milliseconds, truncated and not rounded. */
 
 const digits = (many: number, width: number) => Array.from({ length: many }, (_, n) => String(n).padStart(width, '0'));
 const two = digits(60, 2);
@@ -54,8 +54,8 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
     if (hours > 23 || minutes > 59) return null;
     offset = (hours * 60 + minutes) * 60_000 * (zone![0] === '-' ? -1 : 1);
   }
-  // Date.UTC reads the years 0 to 99 as 1900 to 1999. So 400 years, a full cycle of the calendar, are added here and
-  // subtracted again.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999. Therefore 400 years, a full cycle of the calendar, are added here
+  // and subtracted again.
   const ms = Date.UTC(year + 400, month - 1, day, hour, minute, second) - cycleMs - offset;
   // A leap second is valid only at the end of a month in UTC (RFC 3339, 5.7). It is read as the first second of the
   // next month.
@@ -69,7 +69,7 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
 
 /**
  * Parses stored values, `since` and upper bounds.
- * @returns microseconds since 1970, cut to the millisecond; null for other text
+ * @returns microseconds since 1970, truncated to the millisecond; null for other text
  */
 export function parseInstant(text: string): number | null {
   const parsed = parse(text);

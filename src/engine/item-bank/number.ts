@@ -1,7 +1,6 @@
 /** An exact fraction, so that the rounding of binary numbers never decides a mark. The denominator is positive. */
 export type Fraction = { n: bigint; d: bigint };
 
-/** A number and the form in which it was written. */
 type Written = {
   value: Fraction;
   form: 'whole' | 'decimal' | 'fraction' | 'mixed';
@@ -15,7 +14,6 @@ export function difference(a: Fraction, b: Fraction): Fraction {
   return { n: n < 0n ? -n : n, d: a.d * b.d };
 }
 
-/** True if a ≤ b. */
 export function atMost(a: Fraction, b: Fraction): boolean {
   return a.n * b.d <= b.n * a.d;
 }

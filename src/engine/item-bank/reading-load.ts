@@ -1,6 +1,5 @@
 import type { Passage, RenderedItem } from './schema.ts';
 
-/** Returns every text inside a value, each with its path. */
 export function textsOf(value: unknown, path = ''): { path: string; text: string }[] {
   if (typeof value === 'string') return [{ path, text: value }];
   if (Array.isArray(value)) return value.flatMap((entry, at) => textsOf(entry, `${path}[${at}]`));

@@ -45,18 +45,12 @@ export type Field = {
   label: Inline[];
   hint: string | null;
   options: FieldOption[];
-  /**
-   * The column headings of the options, beginning with the heading for the option itself. Empty if the options have no
-   * columns.
-   */
+  /** Column headings, beginning with the heading of the option itself. Empty if the options have no columns. */
   columns: string[];
   initial: string | string[] | null;
   /** The number of options to choose. Null if the question doesn't say a number. */
   choose: number | null;
-  /**
-   * Only for text: the keyboard, the width in characters, and the text before and after the box. Spelling help is
-   * always off.
-   */
+  /** Only for text: the keyboard, the width in characters, and the text around the box. Spelling help is always off. */
   input: { mode: 'text' | 'decimal'; width: number; prefix: string | null; suffix: string | null } | null;
 };
 

@@ -36,8 +36,8 @@ export const domainNames: Record<Domain, string> = {
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**
- * Groups of skills. Each domain has several groups, and each group has several statements. Delivery balances the
- * groups, so that a sitting has questions of many kinds. Reports list the groups in this order.
+ * Groups of skills within a domain. Delivery balances the groups, so that a sitting has questions of many kinds.
+ * Reports list the groups in this order.
  */
 export const skillGroupsOf = {
   devices_information: ['devices_apps', 'finding_information', 'files_storage', 'solving_problems'],
@@ -99,8 +99,6 @@ export const Figure = Type.Union([
 ]);
 export type Figure = Static<typeof Figure>;
 
-// ---- keys ----
-
 /**
  * `value` and `tolerance` are texts, so that they stay exact: a decimal (`12.50`), a fraction (`3/4`) or a mixed number
  * (`1 3/4`). An answer is right if |answer − value| ≤ tolerance (default 0).
@@ -110,9 +108,7 @@ export const NumericKey = object({
   tolerance: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$' })),
   /** Spellings of the unit that learners may type after the number. £ and $ may also precede the number. */
   units: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 24 }))),
-  /** True if the question asks for the unit, so that a number alone is wrong. */
   unit_required: Type.Optional(Type.Boolean()),
-  /** The form that the question asks for, such as a decimal. */
   form: Type.Optional(oneOf(['any', 'fraction_simplest', 'decimal', 'whole'])),
   /** The highest number of decimal places that is accepted, if the question asks for rounding. */
   decimals: Type.Optional(Type.Integer({ minimum: 0, maximum: 6 })),
@@ -144,9 +140,7 @@ export const TextKey = object({
   accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
   kind: Type.Optional(oneOf(textKinds)),
   case_sensitive: Type.Optional(Type.Boolean()),
-  /** True if spaces have no meaning, as in a postcode. */
   ignore_spaces: Type.Optional(Type.Boolean()),
-  /** True if learners may leave out the full stop at the end of the accepted text. */
   ignore_final_stop: Type.Optional(Type.Boolean()),
   /** For a time: `12` requires am or pm, `24` requires the 24-hour clock. */
   clock: Type.Optional(oneOf(['any', '12', '24'])),
@@ -161,23 +155,17 @@ export const TextKey = object({
 });
 export type TextKey = Static<typeof TextKey>;
 
-// ---- what every item has ----
-
 const common = {
   id: ItemId,
   subject: oneOf(subjects),
   level: oneOf(levels),
   domain: oneOf(domains),
-  /** The skill in a few words, such as "Recognise and use HTTPS". */
   skill: Text,
   /** The ID of a subject content statement in `standards/<subject>.json`. */
   statement: Type.Optional(StatementId),
   /** One of the groups of `skillGroupsOf` for the item's domain. */
   skill_group: Type.Optional(oneOf(skillGroups)),
-  /**
-   * `retired`: no longer selected. The item stays in the file, because stored results and open sittings refer to its
-   * ID.
-   */
+  /** `retired`: the item is no longer selected, but stored results and open sittings refer to its ID. */
   state: Type.Optional(oneOf(['live', 'retired'])),
   /** Discrimination in the logistic metric (D = 1). The maximum is 1.3 until real answers calibrate the items. */
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
@@ -191,7 +179,6 @@ const common = {
    * each other.
    */
   enemies: Type.Array(ItemId, { uniqueItems: true }),
-  /** Maths only: whether the learner may use a calculator. */
   calculator: Type.Optional(Type.Boolean()),
   /** Whether the item may be read aloud. False if hearing the item gives the answer away. */
   read_aloud: Type.Boolean(),
@@ -214,7 +201,6 @@ const multipleChoice = {
   key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }),
 };
 const numeric = {
-  /** Text before and after the box, such as £ or cm. */
   prefix: Type.Optional(Type.String({ maxLength: 8 })),
   suffix: Type.Optional(Type.String({ maxLength: 24 })),
   key: NumericKey,
@@ -343,7 +329,6 @@ const TaskKey = Type.Record(
 
 const task = {
   kind: oneOf(taskKinds),
-  /** A generic name for the simulated program, such as "Email". */
   title: Text,
   screen: Type.Array(TaskBlock, { minItems: 1, maxItems: 30 }),
   fields: Type.Array(TaskField, { minItems: 1, maxItems: 12 }),
@@ -375,13 +360,11 @@ export const TemplateItem = object({
   type: Type.Literal('template'),
   /** The ID of a template in `templates.ts`. */
   template: Type.String({ pattern: '^[a-z0-9_]{3,48}$' }),
-  /** The type of the questions that the template makes. */
   renders: oneOf(['single_choice', 'numeric', 'short_text', 'ordering', 'matching']),
   rationale: Text,
 });
 export type TemplateItem = Static<typeof TemplateItem>;
 
-/** The schema of each item type in the files. */
 export const itemForms = {
   single_choice: written(renderedForms.single_choice),
   multiple_choice: written(renderedForms.multiple_choice),
@@ -396,22 +379,17 @@ export const itemForms = {
 
 export type Item = { [K in keyof typeof itemForms]: Static<(typeof itemForms)[K]> }[keyof typeof itemForms];
 
-/**
- * Returns the type of the question that learners see. For a template, this is the type of the questions that it makes.
- */
 export function shownType(item: Item): ShownType {
   return item.type === 'template' ? item.renders : item.type;
 }
 export type ShownType = RenderedItem['type'];
 
-/** A text that several reading items share. */
 export const Passage = object({
   id: PassageId,
   level: oneOf(levels),
   title: Text,
   /** The kind of text, such as "email", "notice" or "article". The page shows it above the text. */
   genre: Text,
-  /** Paragraphs in the bank's markup. */
   paragraphs: Type.Array(Text, { minItems: 1, maxItems: 20 }),
 });
 export type Passage = Static<typeof Passage>;

@@ -7,12 +7,11 @@ import type { EapEstimate, Posterior } from './irt.ts';
  */
 export const calibrationSd = 0.16;
 
-/** Adds the calibration error to the standard deviation of the estimate. */
 export function widened({ theta, sd }: EapEstimate): EapEstimate {
   return { theta, sd: Math.hypot(sd, calibrationSd) };
 }
 
-/** The kernel ends at 5 standard deviations. There it is e^−12.5 of its height, below the posterior's own tails. */
+/** The kernel ends at 5 standard deviations, where its height is e^−12.5. The posterior's own tails are higher. */
 const reach = 5;
 
 /** Returns the posterior convolved with the normal distribution of the calibration error. */
@@ -26,7 +25,7 @@ export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const density = new Float64Array(theta.length);
   for (let k = 0; k < theta.length; k++) {
     const weight = Math.exp(logWeights[k]! - top);
-    // Such small weights don't change the sums. Most nodes of a narrow posterior are skipped here.
+    // Weights this small don't change the sums. In a narrow posterior, most nodes have such weights.
     if (weight < 1e-30) continue;
     for (let by = -max; by <= max; by++) {
       const at = k + by;

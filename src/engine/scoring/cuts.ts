@@ -29,7 +29,7 @@ export function cutFor(items: readonly ItemParameters[], tau: number = defaultTa
 }
 
 /**
- * Finds the cuts of all levels of a subject. Both engines use these cuts, so that both apply one standard.
+ * Finds the cuts of all levels of a subject. Both the IRT engine and the rule engine use these cuts.
  * @throws BankFault if a level has no items, or if the cuts don't rise from level to level
  */
 export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = defaultTau): Cut[] {

@@ -31,7 +31,6 @@ export type DomainResult = {
   se: number | null;
 };
 
-/** Scores each domain at `level` from the domain's own answers and the overall estimate. */
 export function scoreDomains(
   domains: readonly string[],
   level: Level,

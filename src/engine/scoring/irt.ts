@@ -16,7 +16,6 @@ export type ItemParameters = { a: number; b: number; c: number };
 /** 1: right. 0: wrong. Null: not administered, so all sums leave the item out. */
 export type Response = 0 | 1 | null;
 
-/** A normal prior for ability. */
 export type Prior = { mean: number; sd: number };
 
 export const standardPrior: Prior = { mean: 0, sd: 1 };
@@ -25,10 +24,7 @@ export const eapSpanSd = 8;
 /** The 0.975 quantile of the standard normal distribution. */
 export const z95 = 1.959964;
 
-/**
- * A distribution of ability: equally spaced rising nodes, and the log of the density at each node plus one unknown
- * constant.
- */
+/** A distribution of ability at equally spaced rising nodes. `logWeights`: log densities plus one unknown constant. */
 export type Posterior = { theta: Float64Array; logWeights: Float64Array };
 
 /** Posterior mean and posterior standard deviation. */
@@ -52,7 +48,7 @@ const mleBound = 6;
 const wleBound = 10;
 const scanStep = 0.05;
 
-/** `l`: the logistic function. `m`: its complement 1 − l. Each keeps full precision where its own value is near 0. */
+/** `l`: the logistic function of z. `m`: 1 − l. Separate formulas keep the full precision of both near 0. */
 function logistic(z: number): { l: number; m: number } {
   if (z >= 0) {
     const e = Math.exp(-z);
@@ -72,9 +68,7 @@ export function probability(item: ItemParameters, theta: number): number {
   return item.c + (1 - item.c) * logistic(item.a * (theta - item.b)).l;
 }
 
-/**
- * log P(θ) and log(1 − P(θ)), both finite for every finite θ. Computed directly, log(1 − P) is −∞ or NaN at extreme θ.
- */
+/** log P(θ) and log(1 − P(θ)), both finite for every finite θ. At extreme θ, direct formulas give −∞ or NaN. */
 export function logProbabilities(item: ItemParameters, theta: number): { right: number; wrong: number } {
   const z = item.a * (theta - item.b);
   const right = item.c === 0 ? -softplus(-z) : Math.log(item.c + (1 - item.c) * logistic(z).l);
@@ -90,7 +84,6 @@ export function information(item: ItemParameters, theta: number): number {
   return item.a * item.a * ratio * l * m;
 }
 
-/** The sum of the information of the answered items. */
 export function testInformation(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -101,7 +94,6 @@ export function testInformation(
   return sum;
 }
 
-/** Log likelihood of the answered items. */
 export function logLikelihood(items: readonly ItemParameters[], responses: readonly Response[], theta: number): number {
   let sum = 0;
   for (let i = 0; i < items.length; i++) {
@@ -113,14 +105,13 @@ export function logLikelihood(items: readonly ItemParameters[], responses: reado
   return sum;
 }
 
-/** EAP ± 1.959964 posterior standard deviations. */
 export function confidenceInterval(eap: EapEstimate): { low: number; high: number } {
   return { low: eap.theta - z95 * eap.sd, high: eap.theta + z95 * eap.sd };
 }
 
 /**
  * Posterior mean and standard deviation from equally spaced nodes within 8 prior standard deviations of the prior mean
- * (Bock & Mislevy 1982). Coarser or narrower grids are wrong: 33 nodes within 4 standard deviations by up to 0.14 in θ.
+ * (Bock & Mislevy 1982). A grid of 33 nodes within 4 standard deviations errs by up to 0.14 in θ.
  */
 export function eap(
   items: readonly ItemParameters[],
@@ -132,7 +123,6 @@ export function eap(
   return momentsOf(theta, logWeights);
 }
 
-/** The posterior at equally spaced nodes within 8 prior standard deviations of the prior mean. */
 export function posteriorOf(
   items: readonly ItemParameters[],
   responses: readonly Response[],
@@ -169,7 +159,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
   let second = 0;
   for (let k = 0; k < theta.length; k++) {
     const log = logWeights[k]! - top;
-    // Weights below e^−60 don't change the sums. Most nodes of a narrow posterior are skipped here.
+    // Weights below e^−60 don't change the sums. In a narrow posterior, most nodes have such weights.
     if (log < -60) continue;
     const weight = Math.exp(log);
     const distance = theta[k]! - mode;
@@ -272,10 +262,7 @@ function warmCorrection(items: readonly ItemParameters[], responses: readonly Re
 
 type Crossing = { at: number; falling: boolean };
 
-/**
- * Finds the points in [low, high] at which f changes its sign. Small steps find each change, and bisection refines the
- * point.
- */
+/** Finds the points in [low, high] at which f changes its sign, with small steps and then bisection. */
 function crossings(f: (t: number) => number, low: number, high: number): Crossing[] {
   const steps = Math.ceil((high - low) / scanStep);
   const found: Crossing[] = [];

@@ -7,14 +7,12 @@ export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
 
 export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
-/** Subject names that are short enough for tables and filters. */
 export const shortSubjectNames: Record<Subject, string> = { ...subjectNames, digital: 'Digital' };
 
 /** The level of an item. Digital has one Entry level, `entry`. */
 export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
 export type Level = (typeof levels)[number];
 
-/** The highest level met, or `below_entry` if none is met. */
 export type Placement = 'below_entry' | Level;
 
 /** −1: below Entry Level. 0: Entry Level. 1 to 3: Level 1 to Level 3. */
@@ -57,7 +55,6 @@ export function levelName(level: Level): string {
   return names[level];
 }
 
-/** The working level of a result below the lowest level. */
 export const belowEntry = 'Working towards Entry Level';
 
 /**
@@ -72,15 +69,12 @@ export const rqfLevels = [
   { rqf_level: 'Level 3', rqf_level_code: 5, below_level_1: false },
 ] as const;
 
-/** The fields of a published result that state levels. */
 export type PublishedLevels = (typeof rqfLevels)[number] & {
   working_level: string;
   recommended_next_level: string | null;
 };
 
-/**
- * Returns the level fields of a result with this placement. Throws a RangeError if the subject doesn't have the level.
- */
+/** @throws RangeError if the subject doesn't have the level */
 export function publishedLevels(subject: Subject, placement: Placement): PublishedLevels {
   const levels = levelsOf(subject);
   const met = placement === 'below_entry' ? -1 : levels.indexOf(placement);

@@ -47,7 +47,7 @@ function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): nu
   let floor = 0;
   return cuts.map((cut) => {
     const mass = integralTo(density, (cut.theta - theta[0]!) / (theta[1]! - theta[0]!)) / total;
-    // Far from the mode the cubic may be slightly below 0, so a mass is at least the mass before.
+    // Far from the mode, the cubic may be slightly below 0, so each mass is at least the previous mass.
     floor = Math.min(1, Math.max(floor, mass));
     return floor;
   });

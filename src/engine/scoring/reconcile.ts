@@ -17,11 +17,10 @@ export type Reconciliation = {
  */
 export type DecidingRule = {
   level: Level;
-  /** The cut, in θ. */
   threshold: number;
   /** The side of the cut on which the ability estimate lies. An estimate exactly at the cut meets the level. */
   side: 'at_or_above' | 'below';
-  /** Whether the placement meets the level. It differs from `side` only if the engines were far apart. */
+  /** Whether the placement meets the level. Differs from `side` only if the engines were more than a level apart. */
   met: boolean;
   /** Whether the cut lies inside the 95 % confidence interval or at one of its ends. */
   isBorderline: boolean;
@@ -60,7 +59,7 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
 }
 
 /**
- * Selects the nearer to the ability of two cuts: the cut that was met and the next. If both are equally near, the cut
+ * Selects the cut that was met or the next cut, whichever is nearer to the ability. If both are equally near, the cut
  * that was met is selected. Entry sub-levels count as levels, so that every placement can be borderline.
  */
 export function decidingRule(

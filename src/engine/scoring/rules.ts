@@ -21,7 +21,7 @@ export type LevelRule = {
   s: number | null;
   needed: number | null;
   outcome: 'pass' | 'fail' | 'not_judged';
-  /** The right answers and the items of the level itself. The rule doesn't use these two numbers, but readers do. */
+  /** The right answers and the items of the level itself. They inform readers; the rule doesn't use them. */
   right: number;
   items: number;
 };

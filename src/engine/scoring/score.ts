@@ -20,9 +20,7 @@ import { decidingRule, type DecidingRule, placeByIrt, reconcile, type Reconcilia
 import { personFit, type PersonFit } from './person-fit.ts';
 import { placeByRules, type RulePlacement, type ScoredAnswer } from './rules.ts';
 
-/**
- * Every result stores these versions. Raise a version by hand if a change of its engine can change a number in results.
- */
+/** Results store these versions. Raise a version by hand if a change of its engine can change a result's numbers. */
 export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or with answers in fewer domains, has no result. */
@@ -38,13 +36,12 @@ export type BankVersion<Item extends ScoredItem = ScoredItem> = {
 };
 
 /**
- * `skipped`: the learner passed the item over after a warning, so both engines count it as wrong. `not_reached`: the
- * time ran out while the item was on the screen, so it counts as not administered.
+ * `skipped`: the learner skipped the item after a warning, so both engines count it as wrong. `not_reached`: the time
+ * ran out while the item was on the screen, so it counts as not administered.
  */
 export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
 export type ItemResponse = { itemId: string; outcome: ItemOutcome };
 
-/** A bank version prepared for scoring: the cuts are solved, and the items can be found by ID. */
 export type ScoringBank = {
   bank: BankVersion;
   cuts: readonly Cut[];
@@ -66,8 +63,8 @@ export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_fe
 
 /**
  * `ceiling`: every scored item is right. `floor`: every scored item is wrong. In both cases only the prior keeps the
- * estimate finite. `rules_silent`: no level had enough items for the rule engine. `person_fit`: the answers changed in
- * the middle more than one ability explains.
+ * estimate finite. `rules_silent`: no level had enough items for the rule engine. `person_fit`: one ability doesn't
+ * explain a change in the answers.
  */
 type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 
@@ -93,7 +90,6 @@ export type ScoredResult = {
     ci: { low: number; high: number };
     mle: MleEstimate;
     wle: WleEstimate;
-    /** Probabilities by working level, lowest level first. */
     levelProbabilities: Record<string, number>;
   };
   rules: RulePlacement;
@@ -212,7 +208,6 @@ export function judgeDomains(
   return domainsAt(prepared, placement, scoredAnswers(prepared, responses), { theta: irt.theta, sd: irt.se });
 }
 
-/** The scored fields of a published assessment, named as in the API. */
 type PublishedResult = PublishedLevels & {
   is_borderline: boolean;
   needs_review: boolean;

@@ -8,7 +8,7 @@ export const idIn = {
 
 /**
  * Selects the events about results or learners. The types and `idIn` must equal those of the indexes event_assessment
- * and event_learner. Otherwise PostgreSQL reads all events.
+ * and event_learner. If they differ, PostgreSQL reads all events.
  */
 export function eventsAbout(about: keyof typeof idIn, condition: string): string {
   const types = eventTypesAbout(about).map((type) => `'${type}'`);

@@ -21,8 +21,8 @@ const empty = statement('event.empty')`
      order by e.event_id for update)
   update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
   returning e.event_id`;
-// A delivery's ID is computed from its event and endpoint, so this statement finds deliveries by ID. `not in` keeps the
-// planner from the index of due deliveries.
+// A delivery's ID is computed from its event and endpoint, so this statement finds deliveries by ID. `not in` stops the
+// planner from using the index of due deliveries.
 const cancel = statement('event.cancel_deliveries')`
   with locked as (
     select d.delivery_id from delivery d

@@ -63,7 +63,7 @@ export function wakeWorkers(work: UnitOfWork, organisationId: number): void {
   work.afterCommit((db) => wakerOf(db)(organisationId));
 }
 
-/** `groupIds`: all groups that the payload names for endpoints with restricted groups. */
+/** `groupIds`: the payload's groups. An endpoint with restricted groups gets the event if it has one of them. */
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**

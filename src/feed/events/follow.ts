@@ -61,7 +61,6 @@ const alone: EventPoller = async (_organisation, _lastNumber, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
-/** Polls for all followers of a process with one statement. */
 export function createEventPoller(tx: Tx): EventPoller {
   const waiting = new Set<{ organisationId: number; lastNumber: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
@@ -97,8 +96,8 @@ export function createEventPoller(tx: Tx): EventPoller {
 
 /**
  * Yields events after a number, in the order of their commits. Numbers are given under the feed's lock, so a lower
- * number never appears later. A failover may lose commits, and new events get their numbers: the follower then reads
- * again from the oldest ID that it remembers. Outages of the database do not end the generator; the signal does.
+ * number never appears later. If a failover loses commits, new events reuse the lost numbers, and the follower
+ * continues from the oldest ID that it remembers. Only the signal ends the generator; outages of the database do not.
  */
 export async function* followEvents(
   tx: Tx,

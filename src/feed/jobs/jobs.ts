@@ -39,11 +39,9 @@ type Handler<J, I, P> = {
   kind: JobKind;
   /** How long jobs are kept: drafts after their creation, and other jobs after their end. */
   kept?: { which: 'draft' | 'ended'; ms: number; input?: Partial<I> };
-  /** The job continues while the organisation is suspended. */
   evenSuspended?: true;
   /** @returns null if there is nothing to do now */
   step(work: UnitOfWork, job: J, isSuspended: boolean): Promise<Stepped<P> | null>;
-  /** Deletes the job's personal data after it is cancelled. */
   forget?(work: UnitOfWork, job: J): Promise<unknown>;
   /** What the audit log records if the service cancels a job: the action, and the progress so far. */
   cancelled?: { action: string; after(job: J): string };
@@ -130,7 +128,6 @@ function rowsOf<I extends object, P extends object>({ kind, kept }: Handler<JobR
       const texts = [JSON.stringify(input), JSON.stringify(progress)];
       await work.tx.query(save, [id, runId, status, createdBy, startedAt, new Date(work.nowMs), ...texts]);
     },
-    /** Deletes the jobs that were kept for long enough. */
     async prune({ db, clock }: Pick<App, 'db' | 'clock'>): Promise<void> {
       const { which, ms, input = {} } = kept!;
       await db.query(prune, [kind, which, new Date(clock.nowMs() - ms), JSON.stringify(input)]);
@@ -212,7 +209,7 @@ export function jobsOf<I extends object, P extends object>(handler: Handler<JobR
         jobs.goOn(app, id, runId, { signal }),
       );
     },
-    /** Cancels the jobs that have had the status for too long. A job whose status changes meanwhile continues. */
+    /** Cancels the jobs that have had the status for too long, unless their status has just changed. */
     async cancelOld(app: App, status: JobRow['status'], ms: number, because: Because = null): Promise<void> {
       const found = await app.db.query<JobKey>(old, [kind, status, new Date(app.clock.nowMs() - ms)]);
       await eachInTurn(app, found, `${kind}.failed`, ({ organisation_id: id, run_id: runId }) =>

@@ -67,7 +67,6 @@ export function readAccessLog(
   return tx.query(page, [organisationId, learnerId, before ?? 'infinity', limit]);
 }
 
-/** Moves the entries to the survivor of a merge. */
 export async function moveAccessLog(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }

@@ -5,9 +5,7 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 
 /** Finds learners who may be duplicates, and learners without a reference (docs/decisions/0015). */
 
-/**
- * The most that one page shows: possible duplicates of a learner (`maxTwins`), and learners in a group (`maxAlike`).
- */
+/** How many possible duplicates of a learner (`maxTwins`) and learners of a group (`maxAlike`) a page shows at most. */
 const maxTwins = 4;
 const maxAlike = 8;
 
@@ -134,8 +132,7 @@ export async function listAlike(
   const further = async () => {
     const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, maxRead]);
     if (stop === undefined) return null;
-    // The read may end in the middle of a group, so that the group was not found. The next page then reads the group's
-    // key again.
+    // If the rows end in the middle of a group and the group was not found, the next page reads the group's key again.
     return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
   };
   return {

@@ -33,12 +33,10 @@ export type Pair = { from: string; into: string };
 export type Merged = {
   learner_id: string;
   merged_id: string;
-  /** The survivor's reference after the merge. */
   ref: string | null;
   results: number;
   invitations: number;
   sittings: number;
-  /** Groups that the survivor joined. */
   groups: number;
 };
 

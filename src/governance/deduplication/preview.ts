@@ -25,11 +25,9 @@ export type MergePreview = {
   from: Side;
   into: Side;
   joins: string[];
-  /** The survivor's reference after the merge. */
   ref: string | null;
   /** Pairs of results with the same subject and time, which are probably duplicates. */
   alike: number;
-  /** Why a merge is refused now, or null. */
   refused: string | null;
 };
 

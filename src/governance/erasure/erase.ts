@@ -54,8 +54,8 @@ export async function eraseLearner(
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
-  // A restore may bring back holds too. The learner could only be erased after older holds had ended, so older holds do
-  // not count.
+  // A restore may also bring back holds that had ended before the erasure. Therefore holds that are older than the
+  // restore do not count.
   await refuseUnderHold(work, organisationId, learnerId, restoredAt);
   // Invitations are locked first, so that no sitting begins afterwards. Open sittings are locked second: a learner
   // either finishes before the lock, so that the result is read below, or cannot finish.

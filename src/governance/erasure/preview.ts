@@ -3,7 +3,6 @@ import { deliveryIdOf } from '../../feed/events/emit.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 import { refsOf } from '../../organisations/learner-ref.ts';
 
-/** What an erasure deletes, in numbers. */
 export type ErasurePreview = {
   learner_id: string;
   ref: string | null;
@@ -18,7 +17,6 @@ export type ErasurePreview = {
   credits_returned: number;
   /** Events that name the learner. */
   messages: number;
-  /** Pending deliveries of those events. */
   waiting: number;
 };
 

@@ -11,7 +11,6 @@ const empty = statement('idempotency.empty')`
 
 const rowsAtOnce = 1000;
 
-/** The IDs and references of the learner to search for. */
 type Sought = { ids: string[]; refs: string[] };
 
 /**

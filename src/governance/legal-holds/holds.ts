@@ -30,7 +30,6 @@ export class UnderHold extends Error {
   }
 }
 
-/** SQL: whether a legal hold covers the learner. */
 export const isHeld = (organisation: string, learner: string, now: string): string => `exists (
     select from legal_hold h where h.organisation_id = ${organisation} and h.released_at is null
        and (h.ends_at is null or h.ends_at > ${now}) and (h.learner_id is null or h.learner_id = ${learner}))`;
@@ -60,8 +59,8 @@ const move = statement('hold.pass')`
   update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2`;
 
 /**
- * Places a hold, unless `holdId` already exists. Meanwhile, erasures and merges wait for the feed's lock. If the
- * learner was merged, the hold is placed on the survivor.
+ * Places a hold, unless `holdId` already exists. The feed's lock makes erasures and merges wait. If the learner was
+ * merged, the hold is placed on the survivor.
  * @returns the learner whom the hold covers
  * @throws ApiError not_found if the learner was erased
  */
@@ -112,8 +111,7 @@ export async function refuseUnderHold(
 }
 
 /**
- * Finds a hold in force on the learner or on the whole organisation. If `learnerId` is null, any hold of the
- * organisation counts.
+ * Finds a hold in force on the learner or on the organisation. If `learnerId` is null, any hold counts.
  * @param placedAfter holds that were placed earlier do not count
  */
 export async function holdOn(
@@ -130,10 +128,7 @@ export async function findHold(tx: Tx, organisationId: number, holdId: string): 
   return (await tx.query<Hold>(byId, [organisationId, holdId]))[0];
 }
 
-/**
- * Lists holds in force first, and newer holds before older ones. A learner's list includes holds on the whole
- * organisation.
- */
+/** Lists holds in force first, and newer holds first. A learner's list includes holds on the organisation. */
 export function listHolds(
   tx: Tx,
   organisationId: number,
@@ -142,7 +137,6 @@ export function listHolds(
   return tx.query<Hold>(list, [organisationId, learnerId, limit, from, now]);
 }
 
-/** Moves the holds to the survivor of a merge. */
 export async function moveHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }

@@ -51,7 +51,6 @@ export function certificateOf(
   };
 }
 
-/** Tables that have their own line in the printed certificate. */
 const nouns: Record<string, string> = {
   learner: 'learners',
   assessment: 'results',

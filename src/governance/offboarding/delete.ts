@@ -128,7 +128,6 @@ export async function deleteLog(app: App, organisationId: number): Promise<void>
   while ((await withUnitOfWork(app, null, (work) => deleteBatch(work, organisationId, log, max))) === max);
 }
 
-/** `withoutExport`: delete even if nothing was exported. */
 type By = { actor: string; requestId: string; withoutExport?: boolean };
 
 /**
@@ -229,7 +228,6 @@ async function carryOut(
     const isWhole = (await isReturnedWhole(work.tx, id)) === true;
     await counted(work, await deleteRemaining(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
-    // If another process has finished the deletion, its certificate is returned.
     if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;
     const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs, isWhole });
     const text = JSON.stringify({ ...certificate, name: null });

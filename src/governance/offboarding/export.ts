@@ -28,9 +28,7 @@ export type Exported = {
   /** How many evidence files of an earlier export were removed, because their results are withdrawn or erased. */
   evidenceRemoved: number;
   madeAt: Date;
-  /**
-   * The feed's state before the results were read. If the feed's state has changed since, the export may lack changes.
-   */
+  /** The feed's state before the results were read. If the state has changed since, the export may lack changes. */
   feedState: number;
   sha256: string;
 };
@@ -148,7 +146,7 @@ export async function exportOrganisation(
       onProgress(file);
       written.push(await writeLines(folder, file, says, values, signal));
     };
-    // The organisation's file comes first, because it shows which organisation the folder belongs to.
+    // The organisation's file comes first, because it shows to which organisation the folder belongs.
     const [[first, own]] = [...tables] as [[string, ReturnedTable]];
     await write(first, own.says, rowsOf(app, id, own.table));
     const { evidence, feedState } = await writeAllEvidence(app, id, folder, onProgress, signal);
@@ -203,7 +201,6 @@ async function writeAllEvidence(...input: Parameters<typeof writeEvidence>) {
 
 type ReturnedTable = { table: OwnTable; says: string };
 
-/** The exported tables by file name. The table `organisation` comes first. */
 async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   const tables = (await ownTables(app.db)).filter((table) => !Object.hasOwn(leftOut, table.name));
   const isOwn = (table: OwnTable) => Number(table.name === 'organisation');
@@ -220,7 +217,6 @@ async function returnedTables(app: App): Promise<Map<string, ReturnedTable>> {
   );
 }
 
-/** Writes the evidence of every live result, including superseded editions, and a manifest of the evidence. */
 async function writeEvidence(
   app: App,
   organisationId: number,

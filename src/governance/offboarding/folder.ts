@@ -3,10 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readEvidenceName } from '../../records/evidence/export.ts';
 
-/**
- * The folder of an export must not contain other files, because a repeated export replaces or deletes the folder's
- * files.
- */
+/** An export replaces or deletes the files of its folder, so the folder must not contain other files. */
 
 /** The export would overwrite or delete files, so the operator has to check the folder first. */
 export class OtherFolder extends Error {}
@@ -69,8 +66,7 @@ export async function refuseEarlierHistory(folder: string, restoredAt: Date | nu
 
 /**
  * @param files names of the files that will be written
- * @throws OtherFolder if the folder holds another file, or files of another organisation, because an export overwrites
- *   and deletes files
+ * @throws OtherFolder if the folder contains another file, or files of another organisation
  */
 export async function refuseOthers(folder: string, publicId: string, files: string[]): Promise<void> {
   const locks = lockNames('organisation.lock');
@@ -88,7 +84,7 @@ export async function refuseOthers(folder: string, publicId: string, files: stri
     const more = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
     throw new OtherFolder(`${folder} holds something else (${foreign.sort()[0]}${more}): give a folder of its own`);
   }
-  // If an export was killed early, it may have left only these files.
+  // An export that was killed early may have left only these files.
   const begun = new Set([...locks, `${ownFile}.part`, 'evidence']);
   const holdsFiles = evidence.length > 0 || entries.some((entry) => !begun.has(entry.name));
   const owner = await ownerOf(folder);

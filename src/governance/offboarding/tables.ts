@@ -8,7 +8,6 @@ export type OwnTable = {
   name: string;
   /** The columns of the primary key. The first one is `organisation_id`. */
   key: string[];
-  /** The PostgreSQL type of each column. */
   columns: Record<string, string>;
   /** Whether rows refer to other rows of the same table, so that one statement must delete them all. */
   refersToItself: boolean;
@@ -33,9 +32,7 @@ const references = `
 /** The key of a partitioned table. PostgreSQL has this key only on the partitions. */
 const keys: Record<string, string[]> = { audit: ['organisation_id', 'audit_id'] };
 
-/**
- * Sorts tables for deletion: a table that refers to another table comes before it. The table `organisation` is last.
- */
+/** Returns the tables in the order of deletion: a table before the tables that it refers to, `organisation` last. */
 export async function ownTables(tx: Tx): Promise<OwnTable[]> {
   const found = await tx.query<{ name: string; columns: Record<string, string>; key: string[] | null }>(tables);
   const arrows = await tx.query<{ from: string; to: string }>(references);

@@ -87,8 +87,8 @@ const overwritten: Record<string, string[]> = {
 };
 
 /**
- * How each text column is redacted. If payloads show the column, the redaction also stamps the record, so that clients
- * receive the change (law 2). Columns that are missing here contain only generated text.
+ * How each text column is redacted. If payloads show the column, the redaction also gives the record a new position, so
+ * that clients receive the change (law 2). Columns that are missing here contain only generated text.
  */
 export const redactions: Record<string, Redaction> = {
   ...Object.fromEntries(
@@ -116,10 +116,7 @@ export const redactions: Record<string, Redaction> = {
   'mail.sealed': overwriteSealed('mail'),
 };
 
-/**
- * Finds every stored text with a National Insurance number. If `organisationId` is null, all organisations are
- * searched.
- */
+/** Finds every stored text with a National Insurance number; in all organisations if `organisationId` is null. */
 export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
   const found: Place[] = [];
   for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))

@@ -18,13 +18,12 @@ import { SettingsError } from '../../platform/config/settings.ts';
 import { eraseLearner, isErased } from '../erasure/erase.ts';
 import { keepErased, findLineage, type Lineage, takeUpRestore } from './lineage.ts';
 
-/** The most learners that one statement reads. */
 const atOnce = 1000;
 
 const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
 
 /**
- * Before the service answers requests, erases learners and deletes organisations that a restore has brought back.
+ * Erases learners and deletes organisations that a restore has brought back, before the service answers requests.
  * Erasures that only the database knows are added to the list.
  * @returns how many learners were erased again
  * @throws SettingsError if the database was restored and there is no list
@@ -32,7 +31,7 @@ const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisatio
 export async function applyErasures(app: App): Promise<number> {
   const { erasuresFile: path } = app.settings;
   if (path === null) return 0;
-  // The lineage is read before the list. If a restore is found after this read, the list must be applied again.
+  // The lineage is read before the list, so that the list is applied again if a restore is found after this read.
   const lineage = await findLineage(app.db);
   const restoredAt = lineage !== undefined && lineage.restores > 0 ? lineage.since : null;
   const listed = await readErasures(path);
@@ -134,8 +133,8 @@ export async function followRestores(app: App): Promise<void> {
 }
 
 /**
- * Erases listed learners again. Holds still count, because the list may contain a learner whose erasure failed at the
- * commit.
+ * Erases listed learners again. A legal hold still prevents an erasure, because the list may contain a learner whose
+ * erasure failed at the commit.
  */
 async function eraseAgain(
   app: App,

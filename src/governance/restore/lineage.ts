@@ -31,8 +31,8 @@ const keep = statement('lineage.keep')`
   insert into lineage (identity, restores, since, mark, nodes) values ($1, $2, $3, $4, $5::jsonb)
   on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, mark = excluded.mark, nodes = excluded.nodes,
     since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`;
-// The statement changes nothing if the database was restored again meanwhile. Two restores can have the same number, so
-// `since` is compared too.
+// The statement changes no row if another restore was found after the lineage was read. Two restores can have the same
+// number, so `since` is compared too.
 const erased = statement('lineage.erased')`update lineage set erased_through = $1 where restores = $1 and since = $2`;
 
 /** `identity` is empty if PostgreSQL does not return it. `nodes` lacks workers that do not answer. */
@@ -65,7 +65,6 @@ const isOther = (before: Identity, now: Identity): boolean =>
   (before.identity !== '' && now.identity !== '' && before.identity !== now.identity) ||
   Object.entries(now.nodes).some(([node, one]) => (before.nodes[node] ?? one) !== one);
 
-/** Whether the stored identities are up to date. */
 const isKnown = (before: Identity, now: Identity): boolean =>
   ['', before.identity].includes(now.identity) &&
   Object.entries(now.nodes).every(([node, one]) => before.nodes[node] === one);
@@ -77,12 +76,12 @@ const isKnown = (before: Identity, now: Identity): boolean =>
 const hasGoneBack = (lastSince: Date | null, { since }: Lineage): boolean => lastSince !== null && since < lastSince;
 
 /**
- * Checks whether the database was restored since it last served. If so, its feeds begin again (docs/decisions/0014). If
+ * Checks whether the database was restored since the last check, and restarts its feeds if so (docs/decisions/0014). If
  * several processes call this function, only one restarts the feeds.
  * @param by the actor who declares a restore; null if no restore is declared
  * @param mark the mark of the restored backup. A second declaration with this mark changes nothing.
  * @param shownMs the highest position that clients have seen, in milliseconds since 1970
- * @returns how many feeds began again; null without a restore
+ * @returns how many feeds were restarted; null without a restore
  */
 export async function takeUpRestore(
   app: App,

@@ -2,13 +2,9 @@ import { eventsAbout } from '../../feed/events/about.ts';
 import { deliveryIdOf } from '../../feed/events/emit.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 
-/** What a withdrawal would do, in numbers. */
 export type Consequences = {
-  /** Active access keys of the organisation. */
   keys: number;
-  /** Editions of the result's evidence. */
   editions: number;
-  /** Pending webhook deliveries. */
   deliveries: number;
   /** Other results of the learner. */
   others: number;

@@ -28,7 +28,6 @@ export type Refusal = 'gone' | 'nothing_waits' | 'changed' | 'unanswered' | 'sam
 
 export const refusals: readonly Refusal[] = ['gone', 'nothing_waits', 'changed', 'unanswered', 'same_person'];
 
-/** The open review of a result; null if all reviews are decided. */
 export function waitingOf(reviews: readonly Review[]): Review | null {
   const last = reviews.at(-1);
   return last === undefined || last.decided_at !== null ? null : last;

@@ -16,7 +16,7 @@ import { publishedDomains } from '../../engine/scoring/score.ts';
 import { judgeDomainsAgain } from '../../sittings/scoring/rescore-domains.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
 
-/** The placements that a person can set, lowest first. The keys are their names. */
+/** The placements that a person can set, by name, lowest first. */
 export function placementsOf(subject: Subject): Map<string, Placement> {
   return new Map([
     [belowEntry, 'below_entry' as Placement],

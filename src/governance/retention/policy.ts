@@ -5,7 +5,6 @@ import { defaultMonths, type KindName, kindNames, maxMonths, minMonths, type Mon
 
 export type Policy = {
   months: Months;
-  /** Whether due data is deleted every day. */
   automatic: boolean;
   next_at: Date | null;
   /** Null: the organisation has not decided; nothing is deleted. */

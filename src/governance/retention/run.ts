@@ -36,7 +36,7 @@ export const retentionRuns = jobsOf<Input, Progress>({
 
 export type Tally = {
   learners: number;
-  /** Results, answers or texts. An erased learner counts as 1 item. */
+  /** The number of results, answers or texts. An erased learner counts as 1. */
   items: number;
   /** How many learners have due data but are under a legal hold. */
   held: number;
@@ -47,7 +47,6 @@ export type Tally = {
 /** The actor of automatic runs. */
 export const automatic = 'retention';
 const reason = 'The time for which it is kept is over';
-/** The most learners that one step checks. */
 const learnersPerStep = 500;
 /** A step ends after about this many deleted items, because it holds the feed's lock. */
 const itemsPerStep = 40;

@@ -98,7 +98,6 @@ type ExportOf = {
   learnerId: string;
 };
 
-/** Yields the bytes of the ZIP as they are made. */
 export async function* exportLearner(app: App, { organisation, learnerId }: ExportOf): AsyncGenerator<Uint8Array> {
   const { organisation_id: id } = organisation;
   const made = new Date(app.clock.nowMs());

@@ -9,10 +9,8 @@ import { idsOf, refsOf } from '../../organisations/learner-ref.ts';
 type LearnerTable = {
   /** The condition on a row `t`: $1 is the organisation, $2 the learner. */
   whose: string;
-  /** What the file contains, in words for the learner. */
   says: string;
   order: string;
-  /** Columns that are left out, with the reason. */
   omits?: Record<string, string>;
 };
 

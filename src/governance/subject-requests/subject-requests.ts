@@ -134,8 +134,7 @@ export async function openRequest(
   },
 ): Promise<void> {
   const { caseId, kind, about, receivedAt, note, actor } = options;
-  // Erasures and merges change a learner's requests. They take the same lock, so they run either before or after this
-  // change.
+  // Erasures and merges, which change a learner's requests, take this lock too. They run before or after this change.
   await lockFeed(work, organisationId);
   const learnerId =
     options.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, options.learnerId);
@@ -158,7 +157,7 @@ export class AboutErased extends Error {
 }
 
 /**
- * Adds an entry to an open request. Meanwhile, an erasure waits for the feed's lock.
+ * Adds an entry to an open request. The feed's lock makes an erasure wait.
  * @returns false if there is no such open request, or the step is already done or does not apply
  * @throws AboutErased
  */
@@ -223,7 +222,7 @@ export function listEntries(tx: Tx, organisationId: number, caseId: string): Pro
   return tx.query<RequestEntry>(entries, [organisationId, caseId]);
 }
 
-/** Open requests by deadline; closed ones, the newest first. */
+/** Lists open requests by deadline, or closed requests with the newest first. */
 export function listRequests(
   tx: Tx,
   organisationId: number,
@@ -242,7 +241,6 @@ export async function forgetRequests(tx: Tx, organisationId: number, learnerId: 
   await tx.query(forget, [organisationId, learnerId]);
 }
 
-/** Moves the requests to the survivor of a merge. */
 export async function moveRequests(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
 }

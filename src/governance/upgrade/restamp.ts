@@ -20,15 +20,14 @@ export const newRestamping = (): Restamping => ({ organisationId: 0, through: no
 
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
-/** Restamps the next slice of the first organisation that needs a restamp. */
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
   return organisationId === null ? 'nothing left' : restampOf(app, doing, organisationId);
 }
 
 /**
- * In one transaction, restamps the next slice of records that have an old payload version. After a crash, another
- * process continues.
+ * Restamps the next records with an old payload version in one transaction, so that another process can continue after
+ * a crash.
  */
 export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;

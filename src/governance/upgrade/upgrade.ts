@@ -7,8 +7,8 @@ import { errorFields } from '../../platform/observability/log.ts';
 import { newRestamping, restampOf } from './restamp.ts';
 
 /**
- * @returns a function that restamps one slice of one organisation, once no process of an older version serves requests.
- *   The function returns the milliseconds to wait before the next call.
+ * @returns a function that restamps some records of one organisation, if no process of an older version serves
+ * requests. The function returns the milliseconds to wait before the next call.
  */
 export function upgradeRounds(app: App): () => Promise<number> {
   const restamping = newRestamping();

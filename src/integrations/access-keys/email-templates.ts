@@ -29,7 +29,6 @@ export function writeOfNewKey(work: UnitOfWork, organisationId: number, key: Nam
   }));
 }
 
-/** The email to a vendor who is invited to make a key. */
 export function linkLetter(organisation: string, path: `/${string}`, endsMs: number): Letter {
   const name = nameInLetter(organisation, 'An organisation');
   const end = `${formatMs(endsMs).slice(0, 16).replace('T', ' ')} UTC`;

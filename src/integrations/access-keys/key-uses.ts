@@ -50,7 +50,6 @@ const prune = statement('key_use.prune')`
    where old.n > ${limits.keyUses} and u.organisation_id = old.organisation_id and u.key_id = old.key_id
      and u.network = old.network and u.client = old.client`;
 
-/** Records uses, and deletes all but the latest uses of each key. */
 async function recordUses(db: Database, uses: Use[]): Promise<void> {
   await db.query(record, [
     uses.map((use) => use.keyId),
@@ -126,7 +125,6 @@ export class KeyUses {
     return this.#written;
   }
 
-  /** Writes the uses that still wait. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#write();
@@ -139,6 +137,5 @@ const ofKey = statement('key_use.of_key')`
 
 export type StoredUse = { network: string; client: string; first_at: Date; last_at: Date };
 
-/** The networks and clients of a key's uses, the latest first. */
 export const usesOf = (tx: Tx, organisationId: number, keyId: string) =>
   tx.query<StoredUse>(ofKey, [organisationId, keyId]);

@@ -45,7 +45,6 @@ export type AccessKey = {
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-  /** The key that this key replaced, and the key that replaced this key. */
   replaces: string | null;
   replaced_by: string | null;
   last_used_ms: number | null;
@@ -124,7 +123,6 @@ type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescr
     replaces?: string;
   };
 
-/** Makes the ID of a key from 12 bytes. */
 export const keyIdFrom = (bytes: Buffer) => `ARSK${base62(bytes, 16).toUpperCase()}`;
 
 /** Makes an access key. The secret is returned only here, because the database stores only its hash. */
@@ -152,7 +150,6 @@ export async function createKey(work: UnitOfWork, organisationId: number, input:
 
 export const listKeys = (tx: Tx, organisationId: number) => tx.query<AccessKey>(list, [organisationId]);
 
-/** The labels of all keys, including revoked keys. */
 export const labelsOfKeys = (tx: Tx, organisationId: number) =>
   tx.query<Pick<AccessKey, 'key_id' | 'label'>>(labels, [organisationId]);
 

@@ -12,19 +12,16 @@ import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 import lists from './words.json' with { type: 'json' };
 
-/** The facts about a question that decide how a typed text is marked. */
 export type Question = Surroundings & {
   /** Whether the question is a form in a task. Learners copy texts into such forms. */
   isForm: boolean;
-  /** Whether slips of spelling are forgiven, because the question doesn't measure spelling. */
+  /** True if the question doesn't measure spelling, so that slips of spelling are forgiven. */
   forgivesSlips: boolean;
   /** Wrong answers that the item lists with a rationale. These words are never forgiven as slips. */
   namedWrong: ReadonlySet<string>;
   /** Stems of the words on a task's screen. */
   screenWords: ReadonlySet<string>;
-  /** The rows of the spreadsheet on a task's screen. */
   sheet: readonly (readonly string[])[];
-  /** Stems of the words of the figure. */
   figureWords: ReadonlySet<string>;
 };
 
@@ -67,8 +64,8 @@ function withoutExplanation(text: string, question: Question): string | null {
 }
 
 /**
- * Marks an answer that must be the number of a list entry; the entry's words may follow. If the number is missing,
- * `form` asks for it.
+ * Marks an answer that must be the number of a list entry; the entry's words may follow. If the question says "write
+ * the number" and the answer has no number, the verdict is `form`.
  */
 function markNumberOfList(typed: string, key: TextKey, question: Question): TextVerdict {
   // Colons are replaced, because "one:" would not be read as a number.
@@ -241,7 +238,6 @@ function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string
   });
 }
 
-/** Words with which learners correct a spelling: "becuase should be spelled because". */
 const correctionWords = new Set(lists.mending);
 const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
 
@@ -271,7 +267,6 @@ function correctedWord(written: string, sentences: readonly string[], accepted: 
   return null;
 }
 
-/** Splits a text into words without punctuation and double quotes at their ends. Apostrophes stay. */
 function plainWords(text: string, key: TextKey): string[] {
   return comparable(text, { case_sensitive: key.case_sensitive ?? false })
     .split(' ')
@@ -375,7 +370,6 @@ function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean
   return alike || ordinals[typed] === wanted || isSlipOf(typed, wanted);
 }
 
-/** "The second meaning" is the same answer as "meaning 2". */
 const ordinals: Record<string, string> = { first: '1', second: '2', third: '3', fourth: '4', fifth: '5', sixth: '6' };
 
 /** Short and misspelt units. `isSlipOf` doesn't find slips that are English words, such as "minuet" for "minute". */

@@ -14,7 +14,7 @@ export function straightQuotes(text: string): string {
 
 /**
  * Converts a text to one form for comparison: NFC, straight quotes, one kind of hyphen, single spaces and no invisible
- * characters. The default is lower case.
+ * characters. By default, letters become lower case.
  */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
   const out = straightQuotes(options.case_sensitive ? text : text.replace(pictures, ''))
@@ -69,7 +69,6 @@ export function withoutNumberSign(text: string): string {
   return text.replace(/(?:(?<![\p{L}\d])(?:no\.?|nr\.?|num\.?|number)|[#№]) ?:? ?(?=\d)/giu, '');
 }
 
-/** Splits a text into words without punctuation. Numbers are in digits. */
 export function wordsOf(text: string): string[] {
   // Number signs are removed first, because "no one" later becomes "no 1", in which "no" isn't a number sign.
   const plain = withoutNumberSign(comparable(text).replace(/["()[\]*]/gu, ' '));

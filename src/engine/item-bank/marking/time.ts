@@ -1,12 +1,11 @@
 import { digitsForWords } from './numbers/number-words.ts';
 
-/** A typed time of day. */
 type TimeOfDay = {
   /** Minutes after midnight. If am or pm is missing, the hour is taken as written. */
   minutes: number;
-  /** `said_by_clock`: the 24-hour clock shows the half of the day. Null: the text doesn't say which half is meant. */
+  /** `said_by_clock`: the 24-hour clock shows the half of the day. Null: the text doesn't show the half. */
   half: 'am' | 'pm' | 'said_by_clock' | null;
-  /** Whether the hour is written as only the 24-hour clock writes hours: 00, 09, 19. */
+  /** Whether only the 24-hour clock writes the hour in this way: 00, 09, 19. */
   clock24: boolean;
 };
 
@@ -83,7 +82,6 @@ export function readTime(text: string): TimeOfDay | null {
   return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half, clock24: padded && half === 'am' };
 }
 
-/** Matches the words for the day in an answer such as "6:15 the next day". */
 const nextDay =
   /[,(]? ?(?:\bon )?(?:\bthe )?(?:\b(?:next|following) day\b|\b(?:next|following)(?= morning\b)|\bday after\b|\btomorrow\b|\+ ?1(?: day)?\b)[).]?/iu;
 const sameDay = /[,(]? ?(?:\bon )?\b(?:the same|that same) day\b[).]?/iu;

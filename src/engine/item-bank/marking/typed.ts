@@ -1,7 +1,6 @@
 /**
- * Characters from other keyboards, phones or pasted text that look like a character of a British keyboard, with their
- * replacements. No question measures the difference. Fractions, powers, dashes and quotes stay, because they have a
- * meaning of their own.
+ * Characters of other keyboards or phones that look like a character of a British keyboard, with their replacements.
+ * Fractions, powers, dashes and quotes are not replaced, because they have a meaning of their own.
  */
 const written: readonly [RegExp, string][] = [
   [/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''],
@@ -14,10 +13,7 @@ const written: readonly [RegExp, string][] = [
   [/\s+/gu, ' '],
 ];
 
-/**
- * Full-width characters, ligatures, and mathematical letters and digits. NFKC replaces each by ordinary letters or
- * digits.
- */
+/** Full-width characters, ligatures and mathematical characters, which NFKC replaces by letters or digits. */
 const compatible = /[\uff01-\uff5e\ufb00-\ufb06\u{1d400}-\u{1d7ff}]/gu;
 
 const digit = /^\p{Nd}$/u;

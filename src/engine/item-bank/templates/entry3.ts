@@ -8,9 +8,7 @@ const smallerFromLarger = (a: number, b: number): number =>
     0,
   );
 
-/**
- * Draws a number to round to the nearest 10 or 100. Each place has its own template, because rounding to 100 is harder.
- */
+/** Each place has its own template, because rounding to 100 is harder than rounding to 10. */
 const rounding =
   (place: 10 | 100): Draw =>
   (random) => {

@@ -10,10 +10,7 @@ function clearRounding(value: number, places: number): boolean {
 
 const rounded = (value: number, places: number): string => decimal(Math.round(value * 10 ** places), places);
 
-/**
- * Returns the pence after compound growth of `tenths` tenths of a percent a year. Whole numbers keep it exact until it
- * is rounded once.
- */
+/** Compound growth of `tenths` tenths of a percent a year. Whole numbers keep the amount exact until it is rounded. */
 function compound(pence: number, tenths: number, years: number): number {
   const top = BigInt(pence) * BigInt(1000 + tenths) ** BigInt(years);
   const bottom = 1000n ** BigInt(years);

@@ -18,18 +18,13 @@ type Drawn = {
   points?: { label: string; value: number }[];
 };
 
-/**
- * Draws the numbers of a question. Returns null if the numbers don't suit the question; the template then draws again.
- */
+/** Returns null if the numbers don't suit the question; the template then draws again. */
 export type Draw = (random: Random) => Drawn | null;
 
 /** The texts of a template. `{name}`, `{name.0}` and `{name:format}` are placeholders for drawn values. */
 export type QuestionTexts = {
   type?: string;
-  /**
-   * Words to draw, in this order. A key has the placeholder names; its value has the choices, or the name of a list in
-   * `lists.json`.
-   */
+  /** Words to draw, in this order: by placeholder name, the choices or the name of a list in `lists.json`. */
   words?: Record<string, string | readonly (string | readonly string[])[]>;
   stem: string[];
   figure?: Record<string, string | string[]>;
@@ -42,7 +37,6 @@ export type QuestionTexts = {
   wrong: string[];
 };
 
-/** A wrong answer and the error that leads to it. */
 type Wrong = readonly [value: string, why: string];
 
 type Unit = { suffix?: string; prefix?: string; units: string[] };
@@ -68,7 +62,6 @@ export function whole(random: Random, min: number, max: number, step = 1): numbe
   return min + step * Math.floor(random.float() * (Math.floor((max - min) / step) + 1));
 }
 
-/** Returns the list in random order (Fisher–Yates). */
 export function shuffled<T>(random: Random, list: readonly T[]): T[] {
   const out = [...list];
   for (let last = out.length - 1; last > 0; last -= 1) {
@@ -78,7 +71,6 @@ export function shuffled<T>(random: Random, list: readonly T[]): T[] {
   return out;
 }
 
-/** Returns `count` different entries of the list in random order. */
 export function several<T>(random: Random, count: number, list: readonly T[]): T[] {
   return shuffled(random, list).slice(0, count);
 }
@@ -114,7 +106,6 @@ export const timeOfDay = (minutes: number): string =>
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** Writes a fraction in its simplest form, such as `3/8`. */
 export function simplest(n: number, d: number): string {
   const by = greatestCommonDivisor(n, d);
   return `${n / by}/${d / by}`;
@@ -228,7 +219,6 @@ function question(random: Random, drawn: Drawn, texts: QuestionTexts): RenderedI
 
 const maxAttempts = 500;
 
-/** Makes a template that draws numbers until they suit the question. */
 export function template(id: string, draw: Draw, texts: QuestionTexts): Template {
   return {
     id,

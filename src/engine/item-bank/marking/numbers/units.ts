@@ -4,7 +4,7 @@ import units from './units.json' with { type: 'json' };
 /** `factor`: the unit's size, measured in the first unit of its dimension. */
 export type Unit = { dimension: string; factor: Fraction };
 
-/** All spellings of each unit, normalised by `plainUnit`. */
+/** Maps each spelling of a unit, normalised by `plainUnit`, to the unit. */
 const table = new Map<string, Unit>();
 for (const { dimension, factor, names } of units) {
   const one = { dimension, factor: { n: BigInt(factor[0]!), d: BigInt(factor[1]!) } };
