@@ -54,8 +54,8 @@ export async function lockFeed(work: UnitOfWork, organisationId: number): Promis
   const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
-  // Each lock starts a new millisecond, so that two changes of a record differ in `updated_at`, even if the clock steps
-  // back.
+  // Each lock starts a new millisecond, so that two changes of a record have different `updated_at` values, even if the
+  // clock is set back.
   const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
   let free = begun;
   let groups = false;

@@ -12,8 +12,8 @@ let lastDayText = '1970-01-01T';
 
 export function formatPosition(us: number): string {
   const ms = Math.floor(us / 1000);
-  // Records of one transaction share a millisecond, so the last text is reused. A `Date` for each record would take a
-  // third of a page's time.
+  // Records of one transaction share a millisecond, so the last text is reused. A new `Date` for each record would take
+  // a third of a page's time.
   if (ms === lastMs) return lastText;
   const day = Math.floor(ms / dayMs);
   if (day !== lastDay) {

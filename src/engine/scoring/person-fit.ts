@@ -17,8 +17,8 @@ export type PersonFit = {
   better: number;
   worse: number;
   /**
-   * `better`, `worse`: that ratio is above its limit. Of 100 sittings with one ability, 97 stay within the limits.
-   * Null: too few answers.
+   * The ratio that is above its limit. Of 100 sittings with one ability, 97 stay within the limits. Null: too few
+   * answers.
    */
   change: 'none' | 'better' | 'worse' | null;
 };

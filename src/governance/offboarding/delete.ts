@@ -72,8 +72,8 @@ async function empty(
       });
       onProgress(table.name);
     }
-    // Vacuum frees the space of the deleted rows. Another vacuum or an index build may lock the table for longer than
-    // the lock timeout, so autovacuum handles locked tables.
+    // Vacuum frees the space of the deleted rows. It skips locked tables, because another vacuum or an index build may
+    // last longer than the lock timeout. Autovacuum frees their space later.
     await app.db.query(`vacuum (skip_locked) "${table.name}"`);
   }
 }

@@ -78,8 +78,8 @@ export async function applyErasures(app: App): Promise<number> {
 }
 
 /**
- * Whether the service must not answer yet. A process with a list answers after it has applied its own list, because
- * lists of other machines may be incomplete.
+ * Whether the service must still reject requests. A process with a list waits until it has applied its own list,
+ * because lists of other machines may be incomplete.
  * If any process ever had a list, a process without a list waits until another process has applied one.
  */
 export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {

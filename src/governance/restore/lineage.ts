@@ -70,8 +70,8 @@ const isKnown = (before: Identity, now: Identity): boolean =>
   Object.entries(now.nodes).every(([node, one]) => before.nodes[node] === one);
 
 /**
- * Whether the stored lineage is older than a restore that this process has seen. This happens if a replaced server
- * answers again, because its identity has not changed.
+ * Whether the stored lineage is older than a restore that this process has seen. A replaced server that answers again
+ * still has the known identity, so only this check detects it.
  */
 const hasGoneBack = (lastSince: Date | null, { since }: Lineage): boolean => lastSince !== null && since < lastSince;
 

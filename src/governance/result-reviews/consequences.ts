@@ -8,7 +8,7 @@ export type Consequences = {
   deliveries: number;
   /** Other results of the learner. */
   others: number;
-  /** If false, and without an open invitation, the learner is forgotten after the last result is withdrawn. */
+  /** A learner with neither a reference nor an open invitation is forgotten after the last result is withdrawn. */
   has_reference: boolean;
 };
 

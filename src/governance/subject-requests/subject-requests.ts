@@ -231,7 +231,7 @@ export function listRequests(
   return tx.query<SubjectRequest>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
-/** Counts open requests that are due by this time, without paused requests. The count stops at 1,000. */
+/** Counts open requests, except paused ones, that are due by this time. The count stops at 1,000. */
 export async function countDueRequests(tx: Tx, organisationId: number, by: Date): Promise<number> {
   return (await tx.query<{ count: number }>(due, [organisationId, by]))[0]!.count;
 }

@@ -61,7 +61,7 @@ const reason =
 const pictures = /(?:\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*)+/gu;
 const around = /^([_*]{1,2}|\[)(.+?)([_*]{1,2}|\])$/u;
 
-/** Longer texts say more than an answer with words around it, so they stay as they are. */
+/** A longer text is more than an answer with a few words around it, so it is not shortened. */
 const longest = 200;
 
 export function withoutTalk(text: string): string {
