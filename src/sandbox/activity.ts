@@ -22,8 +22,8 @@ const actor = 'sandbox';
 const sampleSize = 20;
 
 /**
- * Makes the changes of a working day in a sandbox, by the functions that real changes use. The sandbox therefore sends
- * events.
+ * Makes the changes of a working day in a sandbox. It calls the functions that real changes use, so that the sandbox
+ * sends events.
  */
 export class Activity {
   #app: App;
@@ -47,7 +47,7 @@ export class Activity {
     this.#nextNumber = learners + 1;
   }
 
-  /** @returns the kind of the change. Null: the record to change was changed or deleted just before. */
+  /** @returns the kind of the change; null if somebody else had already changed or deleted the record */
   async step(): Promise<Change['kind'] | null> {
     const nextLearner = await this.#nextLearner();
     const sample: KnownLearner[] = [];

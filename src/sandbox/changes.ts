@@ -28,12 +28,10 @@ export type KnownLearner = {
 
 /** What `nextChange` may use. `learners`: a new random sample of about 20 learners. */
 export type SandboxState = {
-  /** Milliseconds since 1970. */
   nowMs: number;
   learners: readonly KnownLearner[];
   /** Client-managed groups, including archived groups. */
   groups: readonly PlannedGroup[];
-  /** The learner who enrols next. */
   nextLearner: PlannedLearner;
 };
 
@@ -48,7 +46,6 @@ export type Change =
     }
   | { kind: 'rename'; group: GroupKey; name: string };
 
-/** The share of each kind of change in percent. */
 export const changeShares: readonly (readonly [Change['kind'], number])[] = [
   ['completion', 45],
   ['move', 25],
@@ -184,10 +181,7 @@ const makers: Record<Change['kind'], (random: Random, state: SandboxState) => Ch
   rename,
 };
 
-/**
- * The next change of the sandbox. If the drawn kind finds nothing to change, the change is a completion or an
- * enrolment.
- */
+/** If the drawn kind finds nothing to change, the change is a completion or an enrolment. */
 export function nextChange(random: Random, state: SandboxState): Change {
   return makers[drawKind(random)](random, state) ?? completion(random, state) ?? enrolment(state);
 }

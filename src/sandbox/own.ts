@@ -18,13 +18,12 @@ import { planSandbox } from './data/plan.ts';
 import { normal, outcomeAt } from './data/results.ts';
 import { seedOrganisation } from './seed.ts';
 
-/** This number of learners fills several pages if a client asks for small pages. */
+/** Enough learners to fill several pages if a client asks for small pages. */
 const learners = 50;
 
 /** Who makes or resets the sandbox, for the organisation's audit log. */
 export type By = { actor: string; action: string; requestId: string };
 
-/** A check that runs inside the transaction that makes or resets a sandbox. */
 type Guard = (work: UnitOfWork) => Promise<void>;
 const anybody: Guard = async () => {};
 

@@ -17,7 +17,6 @@ export function makeOwner(work: Pick<UnitOfWork, 'random'>): SandboxOwner {
   return { email, password, totp_secret: makeTotpSecret(work.random) };
 }
 
-/** @param hashed the hash of the owner's password */
 export async function ensureOwner(
   work: UnitOfWork,
   organisationId: number,

@@ -22,10 +22,8 @@ type SandboxState = {
   organisation_id: string;
   access_key_id: string;
   secret_access_key: string;
-  /** How many learners are seeded so far. */
   learners: number;
   referenceMs: number;
-  /** Whether all learners are seeded. */
   seeded: boolean;
   owner?: SandboxOwner;
 };
@@ -36,10 +34,7 @@ export type Sandbox = {
   keyId: string;
   secret: string;
   owner: SandboxOwner;
-  /**
-   * Seeds the missing learners until all exist or the signal aborts.
-   * @returns how many learners the sandbox has
-   */
+  /** Seeds the missing learners, unless the signal aborts. @returns how many learners the sandbox has */
   fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
 

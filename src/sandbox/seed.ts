@@ -137,7 +137,7 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
   await moveLearners(seeding, named);
 }
 
-/** Ignores that the result does not exist: an earlier, interrupted run may have withdrawn it. */
+/** Ignores a missing result, because an earlier, interrupted run may have withdrawn it. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
 }

@@ -120,8 +120,7 @@ export function databaseCollectors(app: App): () => Promise<void> {
     // A session that began read-only stays read-only after the fault ends, so a new session replaces it.
     if (storageFault === 'read_only') return renew();
     for (const { ask } of collectors) {
-      // A cancelled statement may have ended the connection. A new connection has no time limit, so the limit is set
-      // again.
+      // If a cancelled statement has ended the connection, the new connection has no time limit yet.
       await on.query(patience);
       await ask(on, app.clock.nowMs()).catch(() => {});
     }

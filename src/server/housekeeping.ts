@@ -70,7 +70,6 @@ const chores: Record<string, Chore> = {
   mails: inOne(pruneMails),
 };
 
-/** Runs every chore once a minute, and checks every 10 seconds whether the database was restored. */
 export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const loop = (name: string, firstMs: number, ms: number, once: Chore) =>

@@ -23,7 +23,6 @@ const closeMs = 2000;
 /** `begunAgain`: how many feeds began again after a restore. */
 export type OpenApp = { app: App; begunAgain: number | null; close(): Promise<void> };
 
-/** Options that only tests and commands set. */
 type OpenOptions = {
   clock?: Clock;
   random?: Random;
@@ -131,8 +130,8 @@ export async function openApp(settings: Settings, options: OpenOptions = {}): Pr
 }
 
 /**
- * Records a restore. This comes before `applyErasures`, because after a restore a missing list of erasures must be an
- * error.
+ * Records a restore. The caller applies erasures afterwards, because a missing list of erasures is an error only after
+ * a restore.
  * @param mark names the backup that was restored; null: there is no restored backup
  */
 async function takeUp(app: App, mark: string | null, { restoredBy, shownMs }: OpenOptions): Promise<number | null> {

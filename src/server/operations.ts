@@ -29,7 +29,7 @@ export async function startOperations(
 ): Promise<Operations> {
   let current = source;
   isOpening.set(source === opening ? 1 : 0);
-  // The metric says that the database is down until it answers, so that a process which cannot reach it shows this too.
+  // Until the database answers, the metric reports it as down.
   if (source === opening) databaseUp.set(0);
   const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],

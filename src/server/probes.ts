@@ -30,7 +30,7 @@ export const unknownChecks: Readiness['checks'] = { database: 'unavailable', mig
 
 export type Probes = {
   readiness(): Promise<Readiness>;
-  /** Makes the process not ready from now on, because the service is stopping. */
+  /** Makes the process not ready for the rest of its life, because the service is stopping. */
   drain(): void;
 };
 
@@ -46,7 +46,7 @@ async function look(app: App, tx: Tx): Promise<Found> {
   return { migrated, pending, storageFault: await findStorageFault(app.db.storageFaults, tx) };
 }
 
-/** Why the database is away. A full disk is checked here, because the embedded database cannot start then. */
+/** Why the database is unavailable. This also checks for a full disk, which stops the embedded database. */
 export async function whyAway({ db, settings }: App): Promise<StorageFault | null> {
   const seen = db.storageFaults.probed(false);
   if (seen !== null || settings.databaseUrl !== undefined) return seen;

@@ -88,7 +88,7 @@ export async function proveSecret(db: Database, current: string, previous: strin
   );
 }
 
-/** Records the new secret as the database's secret, without proof of the old one, which was lost. */
+/** Records the new secret as the database's secret. The old secret was lost, so nothing is compared with it. */
 export async function acceptSecret(db: Database, current: string, nowMs: number): Promise<void> {
   await db.query(accept, [secretFingerprint(current), new Date(nowMs)]);
 }

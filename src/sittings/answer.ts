@@ -27,7 +27,6 @@ import {
 } from './store.ts';
 import { isAbandoned, pausedMs, remainingMs, seenMs, usedMs } from './working-time.ts';
 
-/** The current question, as a page shows it. */
 export type Question = {
   position: number;
   /** The most questions that the sitting can have. */
@@ -102,10 +101,7 @@ export function answerQuestion(
   return inSpan('sitting step', { 'ars.position': position }, () => withCurrent(app, key, late, take));
 }
 
-/**
- * Ends the questions if the working time is over. The question on the screen doesn't count.
- * @returns whether the time was over
- */
+/** Ends the questions if the working time is over, without the question on the screen. @returns whether it was over */
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
@@ -128,13 +124,12 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
 
 /** Records that the learner has a question or the check page open, so that the sitting doesn't count as abandoned. */
 export async function markSeen(app: App, sitting: SittingRow): Promise<void> {
-  // A pause begins at the last touch and its page shows when it ends, so another touch would move that time.
+  // The page of a pause shows when the pause ends. Another touch would move that time.
   if (sitting.on_screen_since === null && sitting.stop === null) return;
   if (app.clock.nowMs() - sitting.last_seen_at.getTime() > seenMs)
     await touchSitting(app.db, sitting, new Date(app.clock.nowMs()));
 }
 
-/** Stops the clock and stores the answer so far. */
 export function pauseSitting(
   app: App,
   key: SittingKey,
@@ -151,10 +146,7 @@ export function pauseSitting(
   });
 }
 
-/**
- * Stores the answer so far while the page asks whether to skip.
- * @returns false if the question is not the current one
- */
+/** Stores the answer so far while the page asks whether to skip. @returns false if another question is current */
 export function keepDraft(app: App, key: SittingKey, draft: { position: number; answer: Answer }): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     const current = history.at(-1)!;
@@ -173,11 +165,10 @@ export async function countOutcomes(app: App, key: SittingKey) {
   };
 }
 
-/** Ends a pause: the current question is on the screen again. */
 export function resumePaused(app: App, key: SittingKey): Promise<void> {
   return withCurrent(app, key, undefined, async (work, sitting, history) => {
     if (sitting.on_screen_since !== null) return;
-    // The feed is read after the lock, because a suspension that came first has already added the pause until then.
+    // A suspension that took the lock first has already added the pause until then, so the feed is read after the lock.
     const { suspended, resumed_at: resumedAt } = await readFeed(work.tx, key.organisation_id);
     // A pause of 0 ms counts as a pause.
     const ms = suspended ? 0 : pausedMs(sitting.last_seen_at, resumedAt, work.nowMs);
@@ -187,10 +178,7 @@ export function resumePaused(app: App, key: SittingKey): Promise<void> {
   });
 }
 
-/**
- * Locks the sitting's row and runs `inside` if a question waits for an answer. Otherwise the function returns
- * `otherwise`.
- */
+/** If a question waits for an answer, locks the sitting's row and runs `inside`. Otherwise returns `otherwise`. */
 function withCurrent<T>(
   app: App,
   key: SittingKey,

@@ -8,15 +8,12 @@ import { type Individual, resumeSitting, type Stop } from './selection/selection
 import type { DeliverySettings } from './selection/settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 
-/**
- * Settings that stay fixed after a sitting begins. `seed` is the only source of chance for the sitting's selections.
- */
+/** Settings that stay fixed after a sitting begins. All random selections of the sitting come from `seed`. */
 export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed: string };
 
 /** `idle`: the sitting was not touched for 48 hours. */
 export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
 
-/** Returns the sitting's bank version, and the pool from which the next question is selected. */
 export async function deliveryOf(
   banks: Banks,
   tx: Tx,

@@ -10,7 +10,6 @@ export type Link = {
   invitation: Invitation;
   /** The subjects in the invitation's order, each with its sitting that counts. */
   subjects: { subject: Subject; sitting: SittingRow | null }[];
-  /** The sitting that has begun and not ended. */
   open: SittingRow | null;
   /** The newest ended sitting, void ones included. */
   last: SittingRow | null;

@@ -7,7 +7,6 @@ const openOf = statement('sitting.open_of_these')`
 const reassign = statement('sitting.pass')`
   update sitting set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning sitting_id`;
 
-/** Locks the learners' open sittings until the unit of work ends. */
 export function lockOpenSittings(
   tx: Tx,
   organisationId: number,
@@ -16,10 +15,7 @@ export function lockOpenSittings(
   return tx.query(openOf, [organisationId, learnerIds]);
 }
 
-/**
- * Moves all sittings of one learner to another, open sittings included.
- * @returns how many sittings moved
- */
+/** Moves all sittings of one learner to another, open sittings included. @returns how many sittings moved */
 export async function reassignSittings(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
   return (await tx.query(reassign, [organisationId, from, to])).length;
 }

@@ -27,10 +27,7 @@ const emptiedBefore = statement('sitting.emptied_before')`
      and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
   returning i.position`;
 
-/**
- * Ends the learner's open sittings without a result.
- * @returns how many sittings ended
- */
+/** Ends the learner's open sittings without a result. @returns how many sittings ended */
 export async function voidSittingsOfLearner(
   work: UnitOfWork,
   organisationId: number,
@@ -39,7 +36,6 @@ export async function voidSittingsOfLearner(
   return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
 }
 
-/** Ends the open sittings of a cancelled invitation without a result. */
 export async function voidSittingsOfInvitation(
   work: UnitOfWork,
   organisationId: number,
@@ -48,7 +44,6 @@ export async function voidSittingsOfInvitation(
   await work.tx.query(voidUnder, [organisationId, invitationId, 'cancelled', new Date(work.nowMs)]);
 }
 
-/** Removes answers and result from the sitting of a result. */
 export async function redactSittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
   await tx.query(emptiedOfResult, [organisationId, assessmentId]);
 }
@@ -58,10 +53,7 @@ export async function redactSittingsOfLearners(tx: Tx, organisationId: number, l
   await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
 }
 
-/**
- * Removes a learner's answers from sittings that ended before this time.
- * @returns how many answers were removed
- */
+/** Removes a learner's answers from sittings that ended before this time. @returns how many answers were removed */
 export async function deleteAnswersBefore(
   tx: Tx,
   organisationId: number,

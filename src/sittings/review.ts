@@ -26,10 +26,7 @@ const timesOf = ({ outcome, working_ms, pauses, paused_ms }: SittingItemRow): Ti
   paused_ms,
 });
 
-/**
- * Reads the sitting of a result.
- * @returns undefined if the result has no sitting here or was withdrawn
- */
+/** @returns undefined if the result has no sitting here or was withdrawn */
 async function readSitting(app: App, organisationId: number, assessmentId: string) {
   const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
   if (sitting === undefined || sitting.result === null) return undefined;
@@ -69,7 +66,6 @@ export async function reviewSitting(app: App, organisationId: number, assessment
 }
 export type SittingReview = NonNullable<Awaited<ReturnType<typeof reviewSitting>>>['review'];
 
-/** Describes the engagement flags in words, for people who review a result. */
 export function flagWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended'>): string[] {
   const { few_answers: few, fast, change } = signs;
   return [

@@ -20,7 +20,7 @@ export type ResultContent = {
   level_probabilities: Record<string, number> | null;
 };
 
-/** A result's stored body, ready to send, and values from the body for other columns and the review queue. */
+/** A result's stored body, and the values that other columns and the review queue take from it. */
 export type StoredColumns = { facet: number; body: string; flags: ReviewFlag[] };
 
 /** Makes the stored body once, when the result is completed, so that pages only insert it into their JSON. */
@@ -40,7 +40,7 @@ export function storedColumns(content: ResultContent): StoredColumns {
       ...level,
       is_borderline: content.is_borderline,
       needs_review: content.needs_review,
-      // `reviewed_at` precedes the domains, because assessmentJson checks how a body ends.
+      // assessmentJson checks whether a body ends with the domains, so `reviewed_at` comes before them.
       ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
       // Most imported results have no probabilities, so the body omits the null and assessmentJson adds it.
@@ -60,23 +60,20 @@ const lastAssessedFields = [
   'recommended_next_level',
 ];
 
-/** A learner's `last_assessed` entry, which is made from the stored body of a result. */
 export const lastAssessedJson = (assessmentId: string, body: string): string =>
   JSON.stringify({ assessment_id: assessmentId, ...JSON.parse(`{${body}}`) }, lastAssessedFields);
 
-/** Reads the content back from a stored body. */
 export function contentOf(body: string, assessedAtUs: number): ResultContent {
   const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
   return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
 }
 
-/** A field that an import record may leave out. */
 export type OptionalField =
   'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains' | 'level_probabilities';
 
 /**
- * The new body if an import record replaces a stored body. Fields that the record leaves out, and the review time, stay
- * as stored.
+ * The body after an import record has replaced a stored body. Fields that the record leaves out, and the review time,
+ * are kept from the stored body.
  */
 export function bodyOver(before: string, body: string, absent: readonly OptionalField[]): string {
   if (absent.length === 0 && !before.includes('"reviewed_at":')) return body;
@@ -93,7 +90,6 @@ export function learnerJson(ref: string | null, fullName: string): string {
   return JSON.stringify({ ref, full_name: fullName });
 }
 
-/** Columns of the Assessment payload. */
 export type AssessmentColumns = {
   assessment_id: string;
   learner_id: string;

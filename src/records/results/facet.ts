@@ -1,9 +1,6 @@
 import { type Subject, rqfLevels, subjects } from '../../engine/scoring/levels.ts';
 
-/**
- * The possible combinations of rqf_level, its code and below_level_1. The index of a combination is part of the stored
- * facet.
- */
+/** The index of a level in this list is part of the stored facet, so the order must not change. */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
 /** The distance between the facets of two subjects, which must exceed the number of levels. */
@@ -31,9 +28,7 @@ export const allFacets: readonly number[] = subjects.flatMap((_, s) => levels.ma
 
 export const subjectOf = (facet: number): Subject => subjects[Math.floor(facet / levelsApart)]!;
 
-/**
- * The facets that match a filter. Null: the filter matches every facet. An empty list: the filter matches no result.
- */
+/** The facets that match a filter. Null: every facet matches. An empty list: no facet matches. */
 export function facetsMatching(filter: {
   subject?: readonly string[] | null;
   rqf_level_code?: readonly number[] | null;

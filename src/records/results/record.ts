@@ -17,8 +17,8 @@ export function reportBase(baseUrl: string): string {
 }
 
 /**
- * Stores completed results of existing learners, stamps the learners, opens reviews and emits events. The caller holds
- * the feed's lock. `madeLearners` are new in this unit of work, so they need no newer position.
+ * Stores completed results of existing learners, opens reviews and emits events. The caller holds the feed's lock.
+ * Learners get a newer position, except `madeLearners`, which are new in this unit of work.
  */
 export async function recordAssessments(
   work: UnitOfWork,
@@ -30,7 +30,7 @@ export async function recordAssessments(
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
   const first = feed.next();
   feed.used(rows.length);
-  // The process prepares the values of a statement while the database runs the previous statement.
+  // The statements are sent together, so that the process prepares one while the database runs another.
   await Promise.all([
     stampLearners(
       work,

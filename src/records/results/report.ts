@@ -2,10 +2,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../feed/position.ts';
 import { type StoredAssessment, findLive, setReportSha256, stampAssessments } from './store.ts';
 
-/**
- * Replaces the report hash of a live result if the result is in the expected state. @returns whether the hash was
- * replaced
- */
+/** Replaces the report hash of a live result in the expected state. @returns whether the hash was replaced */
 async function setReport(
   work: UnitOfWork,
   organisationId: number,
@@ -21,9 +18,7 @@ async function setReport(
   return true;
 }
 
-/**
- * Stores the hash of a report. @returns false if the result has changed since `from` was read, or already has a report
- */
+/** @returns false if the result has changed since `from` was read, or already has a report */
 export function attachReport(work: UnitOfWork, organisationId: number, from: StoredAssessment, sha256: string) {
   return setReport(
     work,

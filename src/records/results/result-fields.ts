@@ -8,17 +8,13 @@ import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 
-/**
- * A fault of a record: the field, the expected value and an example. A fault never repeats the value, which may be
- * personal.
- */
+/** A fault of a record. It never repeats the value, because the value may be personal. */
 export type Fault = { field: string; expected: string; example: string };
 
 export function sentenceOf(fault: Fault): string {
   return `${fault.field} must be ${fault.expected}, such as ${fault.example}`;
 }
 
-/** Thrown if a record or an amendment is invalid. */
 export class RecordRefused extends Error {
   readonly faults: Fault[];
 
@@ -28,7 +24,6 @@ export class RecordRefused extends Error {
   }
 }
 
-/** The rule of a field, as words, an example and a test. */
 type Field = {
   expected: string;
   example: string;
@@ -55,7 +50,6 @@ export type ImportRecord = Pick<
     groups?: { type: string; ref: string; name: string }[];
   };
 
-/** The fields of a result that an amendment may change. */
 export type Amendment = Partial<Pick<ResultContent, 'framework' | OptionalField>>;
 
 const text = (maxChars: number, example: string): Field => ({
@@ -206,7 +200,6 @@ const wholeRecord: Fault = {
   example: '{"learner": {"full_name": "Ana Silva"}, "assessed_at": "2026-01-31T09:00:00Z", …}',
 };
 
-/** Lists every fault of an import record's fields. Each field is checked without the others. */
 export function faultsOfRecord(value: unknown): Fault[] {
   if (!isJsonObject(value)) return [wholeRecord];
   const faults: Fault[] = [];
@@ -220,7 +213,6 @@ export function faultsOfAmendment(value: Record<string, unknown>): Fault[] {
   return faults;
 }
 
-/** Domains with all fields that payloads contain. A missing field becomes null. */
 export function wholeDomains(domains: Domain[]): Required<Domain>[] {
   return domains.map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
 }

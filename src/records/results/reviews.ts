@@ -11,9 +11,7 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 
 export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
 
-/**
- * `changed`: the result was withdrawn and recorded again with another placement. The reviews move to the new result.
- */
+/** `changed`: the result was withdrawn and recorded again with another placement, and has its reviews. */
 export type ReviewOutcome = 'confirmed' | 'changed' | 'withdrawn';
 
 export type Review = {
@@ -93,9 +91,7 @@ export async function openReviews(
   await work.tx.query(open, [organisationId, ...columns, new Date(work.nowMs)]);
 }
 
-/**
- * Updates open reviews when amendments change flags. A result that was decided gets a new review only for a new flag.
- */
+/** If amendments change flags, updates open reviews. A decided result gets a new review only for a new flag. */
 export async function followFlags(
   work: UnitOfWork,
   organisationId: number,
@@ -173,7 +169,6 @@ export async function addDecision(
   await work.tx.query(insertDecided, values);
 }
 
-/** Moves the reviews of a result to the result that replaces it. */
 export const moveReviews = query<[organisationId: number, from: string, to: string]>(
   'review.move',
   'update review set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',

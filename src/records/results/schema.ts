@@ -89,7 +89,7 @@ const levelProbabilities = nullable(
   ),
 );
 
-/** What examples and samples of the API show of a result. A new field of a result needs its value here. */
+/** The result that the API's examples and samples show. A new field of a result needs its value here. */
 export const exampleContent: ResultContent = {
   assessed_at_us: Date.parse('2026-01-31T09:00:00.000Z') * 1000,
   subject: 'maths',

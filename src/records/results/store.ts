@@ -15,7 +15,6 @@ const stepUs = limits.positionStepUs;
 
 export type ResultKey = { assessment_id: string; learner_id: string };
 
-/** A new result, with its texts ready to send. */
 export type NewAssessment = ResultKey & {
   source: 'imported' | 'sitting';
   assessed_at: number;
@@ -90,17 +89,13 @@ export async function findLive(tx: Tx, organisationId: number, assessmentId: str
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
 
-/**
- * Finds a live result for a restricted key. For a result outside the key's scope the function returns undefined, as if
- * the result did not exist.
- */
+/** Finds a live result. For a restricted key, a result outside the key's scope does not exist. */
 export async function findLiveInScope(tx: Tx, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope === null) return findLive(tx, organisationId, assessmentId);
   const facets = facetsMatching({ subject: keyScope.subjects });
   return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, keyScope.groupIds]))[0];
 }
 
-/** A learner's live assessments, newest first. */
 export const findLearnerAssessments = query<[organisationId: number, learnerId: string], StoredAssessment>(
   'assessment.of_learner',
   `
@@ -122,10 +117,7 @@ export function findStored(tx: Tx, organisationId: number, ids: string[]) {
   return tx.query<Row & { body: string | null }>(stored, [organisationId, uuidArray(ids)]);
 }
 
-/**
- * Stores amended texts and detaches the report. The report of the older edition stays stored, and the next read makes a
- * new report.
- */
+/** Stores amended texts and detaches the report, which stays stored. The next read makes a new report. */
 export const replaceBodies = query<[organisationId: number, ids: string[], bodies: string[]]>(
   'assessment.replace_texts',
   `
@@ -147,7 +139,6 @@ export const setReportSha256 = query<[organisationId: number, assessmentId: stri
   'update assessment set report_sha256 = $3 where organisation_id = $1 and assessment_id = $2',
 );
 
-/** Moves the history of a result to the result that replaces it. */
 export const moveChanges = query<[organisationId: number, from: string, to: string]>(
   'assessment.move_amendments',
   "update assessment_change set assessment_id = $3 where organisation_id = $1 and assessment_id = $2 and kind = 'amended'",
@@ -236,8 +227,8 @@ export async function transferResults(work: UnitOfWork, feed: Feed, from: string
   return (await work.tx.query<{ count: number }>(transfer, [feed.organisationId, from, to]))[0]!.count;
 }
 
-// The changes of a result are ordered by time. If the clock gives no later time than the last change, the change is
-// stored one microsecond after it. The caller holds the feed's lock.
+// Changes are ordered by time, so a change that is not later than the last change is stored one microsecond after it.
+// The caller holds the feed's lock.
 const insertChange = statement('assessment.insert_change')`
   insert into assessment_change (organisation_id, assessment_id, at, kind, actor, reason, before)
   select $1, c.assessment_id, greatest($3, (select max(p.at) + interval '1 microsecond' from assessment_change p

@@ -36,8 +36,8 @@ const maxLearners = 20_000;
 const feedColumns = 'position, state, groups_version, shape, shape_position, digest_n, digest_w1, digest_w2';
 
 /**
- * A backup of a sandbox and its restore. Clients see later records vanish without tombstones, and new positions above
- * all earlier positions (docs/decisions/0014).
+ * A backup of a sandbox and its restore. After a restore, clients see that later records have vanished without
+ * tombstones, and that new positions are above all earlier positions (docs/decisions/0014).
  * Stored responses are restored too, because a later response could name a learner who no longer exists. Keys,
  * endpoints and the audit log stay.
  */

@@ -61,10 +61,7 @@ export const faultShares: readonly (readonly [FaultKind, number])[] = [
 const slowestMs = 3000;
 const longestRefusalSeconds = 3;
 
-/**
- * Every request draws two numbers, even without a fault. The faults of a seed therefore do not depend on the enabled
- * kinds.
- */
+/** Every request draws two numbers, so that the faults of a seed do not depend on the enabled kinds. */
 function drawFault(random: Random, kinds: ReadonlySet<ChaosKind>): Fault | null {
   let at = random.float();
   const size = random.float();
@@ -82,10 +79,7 @@ function faultOf(kind: FaultKind, size: number): Fault {
   return { kind };
 }
 
-/**
- * Adds faults to API requests, so that developers can test their integration. The service behind the faults is
- * unchanged.
- */
+/** Adds faults to API requests, so that developers can test their integration. */
 export function disturb(
   server: Server,
   kinds: ReadonlySet<ChaosKind>,

@@ -12,7 +12,6 @@ export type Fault =
 
 const pieces = 5;
 
-/** Sends the body in pieces, spread over the given time. */
 function trickle(response: ServerResponse, ms: number): void {
   const end = response.end.bind(response) as (body?: Buffer) => ServerResponse;
   response.end = ((body?: string | Buffer) => {

@@ -35,7 +35,6 @@ const memberships = statement('chaos.memberships')`
 const actor = 'sandbox';
 const reason = 'The sandbox was told to change now and then';
 
-/** The kinds that `ChaosChanges.step` can carry out. */
 const stepKinds = [
   'amended',
   'withdrawn',
@@ -75,7 +74,7 @@ export class ChaosChanges {
     try {
       return (await this.#does(kind)) ? kind : null;
     } catch (error) {
-      // The record to change was deleted just before.
+      // Another change deleted the record before this step could change it.
       if (error instanceof ApiError && error.code === 'not_found') return null;
       throw error;
     }

@@ -31,12 +31,9 @@ export type ConformOptions = {
   server: Server;
   url: string;
   forwarder: Forwarder | null;
-  /**
-   * Reads the consumer's mirror; null if there is no mirror yet. `isNeeded`: throw the reason instead of returning
-   * null.
-   */
+  /** Reads the consumer's mirror. If there is no mirror, returns null, or throws the reason if `isNeeded` is true. */
   readHeld: (isNeeded: boolean) => Promise<Held | null>;
-  /** The test calls this function when the service is ready. Null: the consumer is started elsewhere. */
+  /** Called when the service is ready. Null: the consumer is started elsewhere. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
   patienceMs: number;
@@ -122,8 +119,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
 }
 
 /**
- * If the consumer uses its own clock as `since`, one fault replaces all faults with IDs, because the clock explains
- * them.
+ * If the consumer uses its own clock as `since`, the clock explains all faults with IDs, so one fault replaces them.
  */
 function judged({ front }: Trial, faults: Found[]): Found[] {
   if (front.ownClock === null) return faults;

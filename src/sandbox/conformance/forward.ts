@@ -29,7 +29,6 @@ export type Forwarder = {
   close(): Promise<void>;
 };
 
-// Forwarded events have the limits of real deliveries.
 const { webhookAnswerMs: timeoutMs, webhookAnswerBytes: maxResponseBytes } = limits;
 
 /** @throws RangeError with the reason why the URL is not accepted */
@@ -106,7 +105,6 @@ function probesOf(secret: string, body: string, nowMs: number, deliveryId: () =>
   return [...probes, { probe: 'without the signature header', headers: unsigned, body }];
 }
 
-/** @param signal aborts requests in progress */
 export function createForwarder(url: URL, clock: Clock, signal: AbortSignal): Forwarder {
   const agent = new Agent({ allowH2: false });
   const post = createPost(url, agent, clock, signal);

@@ -12,10 +12,7 @@ export type Trouble = (request: PageRequest | null) => Fault | 'hold' | null;
 /** Query parameters that select a page. All other parameters filter records. */
 const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
 
-/**
- * A full or incremental sync by the consumer.
- * @property isWhole the consumer read the full feed, without `since`
- */
+/** A full or incremental sync by the consumer. `isWhole`: a full sync, without `since`. */
 export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
 
 type Begun = { beganMs: number; pages: number; isWhole: boolean; filters: string };
@@ -35,7 +32,6 @@ const listPath = `${apiBase}/assessments`;
 export class Front {
   /** The filters of the latest sync; null before the first sync. */
   filters: string | null = null;
-  /** The filters of completed syncs, oldest first. */
   readonly followed = new Set<string>();
   requests = 0;
   trouble: Trouble | null = null;
@@ -46,7 +42,6 @@ export class Front {
   ownClock: { since: string; newest: string } | null = null;
   /** Completed syncs, oldest first. */
   readonly walks: Walk[] = [];
-  /** The most pages that one sync has read. */
   pages = 0;
   #clock: Clock;
   #newest = '';
@@ -78,7 +73,7 @@ export class Front {
     });
   }
 
-  /** Makes a change while requests wait, so that the next response shows the full change. */
+  /** Makes a change while requests wait, so that no response shows only a part of the change. */
   async whilePaused(change: () => Promise<void>): Promise<void> {
     this.#paused = [];
     await change();

@@ -8,7 +8,6 @@ import { assessmentCompleted } from '../../platform/validation/event-types.ts';
 
 export type Scenario = {
   name: string;
-  /** A sentence that describes the scenario in the output of `ars conform`. */
   summary: string;
   play(trial: Trial, forwarder: Forwarder | null): Promise<Found[]>;
 };
@@ -234,8 +233,8 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   let begunAgain = false;
   await front.whilePaused(async () => {
     await stage.renamesGroup();
-    // A sync repeats the record that has the checkpoint's time. This new result is that record, so the sync does not
-    // repeat a renamed record.
+    // A sync repeats the record at its checkpoint. This new result becomes that record, so that no renamed record is
+    // repeated.
     await marked(trial);
     front.trouble = (page) => {
       if (page === null) return null;
@@ -260,10 +259,7 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   );
 }
 
-/**
- * The delays in milliseconds from the last byte of a page to the kill. The consumer is killed while it processes the
- * page.
- */
+/** Milliseconds from the last byte of a page to the kill. The consumer is then still processing the page. */
 const killsAfterMs = [0, 20, 60, 150, 300];
 
 async function killed(trial: Trial): Promise<Found[]> {

@@ -46,7 +46,6 @@ export class Stage {
   /** A backup from before the consumer wrote anything. */
   readonly beginning: Backup;
   readonly ids: string[] = [];
-  /** Delivered events, oldest first. */
   readonly delivered: { deliveryId: string; body: string; forwarded: Forwarded }[] = [];
   /** Whether new events are kept in `held` instead of being delivered. */
   isHolding = false;
@@ -103,10 +102,7 @@ export class Stage {
     return withUnitOfWork(this.app, feedQueue(this.organisation.organisation_id), inside);
   }
 
-  /**
-   * Creates results of new learners in the group.
-   * @returns the IDs of the results
-   */
+  /** Creates results of new learners in the group. @returns the IDs of the results */
   async completes(count = 1, { isSilent = false, isNameless = false, isPlaced = true } = {}): Promise<string[]> {
     const { organisation_id: id, public_id } = this.organisation;
     const records = Array.from({ length: count }, () => {
@@ -175,14 +171,13 @@ export class Stage {
     await this.restoresBackup(this.beginning);
   }
 
-  /** Restores a backup and immediately restamps every live record, so that clients can read all records. */
+  /** Restores a backup, and immediately gives every live record a new position, so that clients read all records. */
   async restoresBackup(backup = this.backup): Promise<void> {
     await backup.restore();
     const restamping = newRestamping();
     while ((await restampNext(this.app, restamping)) !== 'nothing left');
   }
 
-  /** Delivers new events in order. While `isHolding` is true, events are kept in `held`. */
   async beginsForwarding(): Promise<void> {
     const { organisation_id: id } = this.organisation;
     const from = (await newestEvent(this.app.db, id))?.number ?? 0;

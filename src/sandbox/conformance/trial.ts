@@ -22,7 +22,6 @@ export type Differences = { lost: string[]; kept: string[]; outdated: string[]; 
 
 export type Found = { fault: string; sentence: string; ids: string[] };
 
-/** Why a scenario cannot be played with this consumer. */
 export class NotPlayed extends Error {}
 
 const settleMs = 1500;
@@ -40,13 +39,11 @@ type TrialOptions = {
   /** Reads the results that the service shows under the consumer's filters. */
   readShown: (filters: string) => Promise<Map<string, string>>;
   readFacts: () => Promise<Facts>;
-  /** The records from before the consumer began. */
   factsBefore: Facts;
 };
 
 export type Trial = ReturnType<typeof createTrial>;
 
-/** One test run with one consumer. */
 export function createTrial(options: TrialOptions) {
   const { stage, front, runner, signal, patienceMs, readShown } = options;
   const nowMs = () => stage.app.clock.monotonicMs();
@@ -82,10 +79,8 @@ export function createTrial(options: TrialOptions) {
   }
 
   /**
-   * Waits until mirror and service agree. It stops waiting when the consumer has completed enough syncs and had time to
-   * store them.
-   * @param walks how many syncs must be completed before agreement counts, so that the test sees what a consumer does
-   *   after a response
+   * Waits until mirror and service agree, or until the consumer has completed enough syncs and had time to store them.
+   * @param walks how many syncs must be completed before agreement counts
    */
   async function settles(walks = 0): Promise<Differences> {
     const beganMs = nowMs();
@@ -107,8 +102,7 @@ export function createTrial(options: TrialOptions) {
 function mirrorOf({ front, runner, signal, patienceMs, readHeld }: TrialOptions, nowMs: () => number) {
   let wasRead = false;
   /**
-   * Reads the consumer's mirror; empty if the consumer has no mirror yet. If the mirror is being rebuilt, this function
-   * waits.
+   * Reads the consumer's mirror, and waits while it is being rebuilt. The mirror is empty if it does not exist yet.
    * @throws the reason why the mirror cannot be read, after `patienceMs` milliseconds
    */
   async function read(): Promise<Held> {
@@ -123,7 +117,6 @@ function mirrorOf({ front, runner, signal, patienceMs, readHeld }: TrialOptions,
       await front.next(lookMs);
     }
   }
-  /** Whether the mirror has been read at least once. */
   const hasRead = () => wasRead;
   return { read, hasRead };
 }

@@ -1,9 +1,7 @@
 import { request } from 'undici';
 import { refPrefix, type Stage, stageGroup } from './stage.ts';
 
-/**
- * Records that were written through the API, as texts. The texts have no IDs, because a restored record gets a new ID.
- */
+/** Records written through the API, as texts. The texts have no IDs, because a restored record gets a new ID. */
 export type Facts = ReadonlySet<string>;
 
 /** `made`: facts that the consumer has added. `ended`: facts from before the consumer began that it has removed. */

@@ -1,7 +1,6 @@
 import { pick, type Random } from '../../platform/crypto/random.ts';
 import names from './names.json' with { type: 'json' };
 
-/** Names of one origin. */
 type NameStock = {
   /** The names' script: a value of `\p{Script=…}`, or Japanese. */
   script: string;
@@ -19,7 +18,6 @@ type NameStock = {
 /** The weights sum to about 1,100. A tenth of all names are in scripts other than Latin. */
 export const nameStocks = names.stocks as readonly NameStock[];
 
-/** Shares of unusual names among all learners. */
 const singleNameShare = 0.012;
 const veryLongShare = 0.004;
 const decomposedShare = 0.04;
@@ -74,9 +72,8 @@ function ordinaryName(random: Random): string {
 }
 
 /**
- * A plausible name of a UK learner, mostly in Latin script. Names contain apostrophes, hyphens and combining marks, and
- * some are single, very long or in decomposed form.
- * A name has at most 200 characters and no surplus spaces.
+ * A plausible name of a UK learner, with at most 200 characters and no surplus spaces. Some names are single, very long
+ * or in decomposed form, and some contain apostrophes, hyphens or combining marks.
  */
 export function fullName(random: Random): string {
   const shape = random.float();

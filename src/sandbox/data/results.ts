@@ -20,20 +20,18 @@ export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_asse
 /** `score_pct` is an integer from 0 to 100. It is null if the status is null or `not_assessed`. */
 export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
 
-/** An import record without groups. */
 export type PlannedRecord = Required<Omit<ImportRecord, 'learner' | 'domains' | 'level_probabilities' | 'groups'>> & {
   learner: { ref: string | null; full_name: string };
   domains: PlannedDomain[];
 };
 
-/** Fields that an amendment may set. */
 export type AmendableFields = Partial<Pick<PlannedRecord, 'framework' | Exclude<OptionalField, 'level_probabilities'>>>;
 
 export type PlannedResult = {
   record: PlannedRecord;
   /** A result is never both withdrawn and amended. */
   withdraw: { reason: string } | null;
-  /** At least one of the fields differs from the record. */
+  /** Contains at least one field that differs from the record. */
   amend: { reason: string; fields: AmendableFields } | null;
 };
 
@@ -155,10 +153,7 @@ const maxResults = 6;
 /** The shares of learners with 0 to 6 results. The mean is 2.2 results. */
 const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 
-/**
- * The number of a learner's results. Without a reference it is 1, because nothing would show that two results belong to
- * one learner.
- */
+/** A learner without a reference has one result, because nothing would show that two belong to one learner. */
 function countOf(random: Random, hasRef: boolean): number {
   let left = random.float();
   let count = 0;

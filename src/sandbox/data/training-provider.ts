@@ -76,10 +76,7 @@ const intakeNames: Record<Programme, string> = {
 const intakeCodes: Record<Programme, string> = { adult: 'A', apprenticeship: 'P', study: 'S' };
 const termNames = ['autumn', 'spring', 'summer'];
 
-/**
- * The number of the term since year 0: 3 × the year in which the academic year begins, plus 0 (autumn), 1 (spring) or 2
- * (summer).
- */
+/** The number of a term: 3 × the year in which the academic year begins, plus 0 (autumn), 1 (spring) or 2 (summer). */
 function termOf(dayMs: number): number {
   const date = new Date(dayMs);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -145,7 +142,6 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
 
 const below = (random: Random, count: number): number => Math.floor(random.float() * count);
 
-/** Another active group of the type; null if there is no other. */
 function otherActive(random: Random, type: keyof typeof growing, number: number, current: number): number | null {
   const count = countAt(type, number);
   const start = below(random, count);

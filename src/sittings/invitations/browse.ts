@@ -12,12 +12,10 @@ import type { Invitation } from './invitations.ts';
 export const invitationStates = ['sent', 'opened', 'paused', 'used', 'expired', 'cancelled'] as const;
 export type InvitationState = (typeof invitationStates)[number];
 
-/** An invitation with its learner and the state of its sittings. */
 export type ListedInvitation = Invitation & {
   full_name: string;
   ref: string | null;
   has_email: boolean;
-  /** Whether the invitation has a sitting. */
   begun: boolean;
   /** When the learner last used the paused sitting; null if no sitting is paused. */
   paused_at: Date | null;
@@ -131,7 +129,6 @@ const inOrder = ({ key }: Walk) => `order by i.${key} desc, i.invitation_id desc
 const afterToken = ({ key, rows }: Walk): string => `
     i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}`;
 
-/** SQL: the next $5 invitations. */
 const scan = (walk: Walk): string => `
     select i.invitation_id, i.learner_id, i.${walk.key} from invitation i where ${afterToken(walk)} ${inOrder(walk)} limit $5::int4`;
 
@@ -190,10 +187,7 @@ export type InvitationPage = {
   scanned: number | null;
 };
 
-/**
- * Lists invitations of one state, or of all states. Invitations are ordered by their creation or their end, the latest
- * first.
- */
+/** Lists invitations by their creation or their end, the latest first. */
 export async function browseInvitations(
   tx: Tx,
   organisationId: number,

@@ -25,7 +25,6 @@ const unmailed = statement('invitation.unmailed')`
   update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
    where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`;
 
-/** The email addresses by learner ID. */
 async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
   const rows = await tx.query<{ learner_id: string; email: string }>(addresses, [organisationId, learnerIds]);
   return new Map(rows.map((row) => [row.learner_id, row.email]));

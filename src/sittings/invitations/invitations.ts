@@ -21,7 +21,6 @@ export type Invitation = {
   extra_time_pct: number;
   /** How the sittings are supervised, in the training provider's words. The evidence shows the text. */
   supervision: string;
-  /** The supervisor's name, which the evidence shows. */
   supervisor: string | null;
   purpose: Purpose | null;
   /** Why the learner is invited again before the gap between two assessments has passed. */
@@ -119,7 +118,6 @@ export function redactInvitations(
   return tx.query(emptyOf, [organisationId, learnerId]);
 }
 
-/** Ends all open invitations of these learners, so that their URLs stop working. */
 export async function withdrawInvitations(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(withdraw, [organisationId, learnerIds]);
 }
@@ -134,7 +132,6 @@ export function findOpenInvitations(
   return tx.query<Invitation>(openOf, [organisationId, learnerIds, now]);
 }
 
-/** A new invitation. Missing values get defaults. */
 type NewInvitation = Pick<Invitation, 'invitation_id' | 'learner_id' | 'subjects'> &
   Partial<{
     expires_at: string | null;

@@ -41,7 +41,6 @@ type Around = {
   organisation: Organisation;
   /** Learners by current or previous reference. */
   learners: Map<string, LearnerName>;
-  /** Learners by ID, for rows that contain a learner ID. */
   chosen: Map<string, LearnerName>;
   open: Map<string, Invitation[]>;
   recent: Recent;
@@ -77,7 +76,6 @@ async function readAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
   return around;
 }
 
-/** Returns those of the given learners whom a person must not see. */
 export async function findInvisible(
   tx: Tx,
   organisationId: number,
@@ -92,10 +90,7 @@ export async function findInvisible(
 const isSame = (a: readonly string[], b: readonly string[]) =>
   a.length === b.length && a.every((one) => b.includes(one));
 
-/**
- * Whether a row extends the open invitation. A later end counts as another assessment, so the gap between two
- * assessments applies.
- */
+/** A later end counts as another assessment, so the gap between two assessments applies. */
 const lastsLonger = ({ expires_at: end }: ReadyRow, again: Invitation): boolean =>
   end !== null && Date.parse(end) > again.expires_at.getTime();
 
@@ -326,10 +321,7 @@ export async function writeGroups(
   );
 }
 
-/**
- * Returns one invitation for each entry, in order: a new invitation, or the open invitation with the changes in the
- * row.
- */
+/** Returns one invitation for each entry, in order: a new invitation, or the open one with the row's changes. */
 async function writeInvitations(
   work: UnitOfWork,
   organisation: Organisation,

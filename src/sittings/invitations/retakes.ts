@@ -10,10 +10,7 @@ const sat = statement('invitation.sat_under')`
   select invitation_id, subject from sitting
    where organisation_id = $1 and invitation_id = any($2) and status = 'completed'`;
 
-/**
- * The time of the last assessment within the gap, in microseconds since 1970. The key is the learner's ID and the
- * subject.
- */
+/** The last assessment within the gap, in microseconds since 1970, by learner ID and subject. */
 export type Recent = ReadonlyMap<string, number>;
 
 export async function recentResults(
@@ -28,7 +25,6 @@ export async function recentResults(
   return new Map(rows.map((row) => [`${row.learner_id} ${allSubjects[row.subject]}`, row.at]));
 }
 
-/** The completed subjects by invitation. */
 export async function satUnder(
   tx: Tx,
   organisationId: number,

@@ -41,9 +41,7 @@ export const ProvisionInput = Type.Object(
   { additionalProperties: false, $id: 'ProvisionInput', description: 'The learner to provision.' },
 );
 
-/**
- * Each type and ref must have one name. Groups also need a learner reference, so that the learner can be found again.
- */
+/** Each type and ref must have one name. Groups need a learner reference, so that the learner can be found again. */
 function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string {
   const firsts = new Map<string, number>();
   for (const [at, { type, ref, name }] of groups.entries()) {

@@ -30,7 +30,6 @@ const require = statement('start_code.require')`
 const macText = (organisationId: number, invitationId: string, code: string) =>
   `${organisationId}:${invitationId}:${code}`;
 
-/** Sets whether sittings of these invitations need a code. */
 export async function requireStartCode(tx: Tx, organisationId: number, ids: readonly string[], on: boolean) {
   if (ids.length > 0) await tx.query(require, [organisationId, ids, on]);
 }

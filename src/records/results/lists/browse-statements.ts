@@ -12,16 +12,13 @@ import { lastChangeOf } from './history.ts';
 export const resultSorts = ['assessed', 'changed', 'learner', 'subject', 'placement', 'flags', 'source'] as const;
 export type ResultSort = (typeof resultSorts)[number];
 
-/** Times are microseconds since 1970. */
 export type ResultFilter = {
   visibility: Visibility;
   groupIds: readonly string[];
-  /** Null: every subject and level. */
   facets: readonly number[] | null;
   flag: 'any' | 'borderline' | 'review' | null;
   source: 'sitting' | 'imported' | null;
   assessedFromUs: number | null;
-  /** Exclusive. */
   assessedBeforeUs: number | null;
   changedSinceUs: number | null;
   /** Only the latest result of each learner in each subject. */
@@ -43,7 +40,7 @@ export const unfiltered: ResultFilter = {
 /** Where a page begins: the sort keys of the last row of the previous page. */
 export type ResultPageStart = readonly (number | string)[];
 
-// These texts are in a stored body only if the field is true: inside a string value, the quotes would be escaped.
+// A search for these texts finds only the fields, because quotes inside a string value are escaped.
 const borderline = `a.body like '%"is_borderline":true%'`;
 const review = `a.body like '%"needs_review":true%'`;
 const flagged = { any: `(${borderline} or ${review})`, borderline, review };
@@ -114,7 +111,6 @@ const feedOf = (source: string) => `
 const assessmentOf = `
   lateral (select n.source, n.body, n.learner_id from assessment n where n.organisation_id = $1 and n.assessment_id = f.assessment_id offset 0) a`;
 
-/** The filter's conditions on a row. The conditions apply to every access path. */
 function conditionsOf(
   builder: StatementBuilder,
   { filter }: ResultQuery,
@@ -140,7 +136,6 @@ function conditionsOf(
   return sql;
 }
 
-/** Whether an index has the order of a sort, so that a scan can follow it. */
 export function hasIndex(look: ResultQuery, groupSets: GroupSets): boolean {
   const { filter, sort } = look;
   if (sort === 'assessed' || sort === 'changed') return true;
@@ -152,10 +147,7 @@ export function hasIndex(look: ResultQuery, groupSets: GroupSets): boolean {
 
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
-/**
- * The condition that a learner `d` is visible and in the filter's groups. The condition is `true` unless members are
- * read first.
- */
+/** SQL: whether a learner `d` is visible and in the filter's groups. `true` unless a scan reads the members first. */
 function isMember(builder: StatementBuilder, { filter }: ResultQuery, { isMembersFirst }: GroupScope): string {
   if (!isMembersFirst) return 'true';
   const lists = [...filter.groupIds.map((id) => [id]), ...(filter.visibility === null ? [] : [filter.visibility])];
@@ -176,8 +168,7 @@ function rowsOf(builder: StatementBuilder, look: ResultQuery, path: AccessPath, 
     return `(select * from assessment_feed f where f.organisation_id = $1 and not f.deleted${range(builder, 'f.position', filter.changedSinceUs ?? 0, null)} order by f.position limit ${maxGathered}) f`;
   // At most `max` rows match. The limit is needed so that a generic plan follows the index, too.
   const max = path.by === 'days' ? maxGathered : path.by === 'walk' ? path.max : maxSorted;
-  // Conditions on the index's own columns are checked before the feed is read. A filter on the body also reads source
-  // and body.
+  // PostgreSQL checks conditions on the index's own columns before it reads the feed.
   const assessed = (more: string, order: string) => {
     const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
     const isOfFacets = filter.facets === null ? 'true' : `d.facet = any(${builder.bind(filter.facets)}::int2[])`;
@@ -215,7 +206,7 @@ function rankedRows(builder: StatementBuilder, look: ResultQuery, rank: (facet: 
 export const maxGathered = 5000;
 /** If the sort has no index, only this many of the most recently assessed results are sorted. */
 export const maxSorted = 2000;
-/** The most results in the group sets, of any level. If there are more, a page does not gather results by group set. */
+/** If the group sets have more results than this, a page does not gather results by group set. */
 const maxOfSets = 30_000;
 /** The most results that a page gathers by group set, if it reads only the feed and no index has the order. */
 const maxGatheredPlain = 12_000;
@@ -254,10 +245,7 @@ export function scanOf(look: ResultQuery, counts: Counts): AccessPath {
 export const needsBody = ({ filter, sort }: ResultQuery) =>
   filter.flag !== null || filter.source !== null || sort === 'flags' || sort === 'source';
 
-/**
- * The order of a page's rows. A scan uses the columns of its index, so that PostgreSQL sorts nothing and stops when the
- * page is full.
- */
+/** A scan is ordered by the columns of its index, so PostgreSQL does not sort and stops when the page is full. */
 function orderOf(look: ResultQuery, path: AccessPath): string {
   const { sort } = look;
   if (path.by !== 'walk') return keys[sort].map((_, i) => `k${i}${orderWay(look)}`).join(', ');
@@ -278,7 +266,7 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   const learner = sort === 'learner' ? ', learner l' : '';
   let where = conditionsOf(builder, look, scope.groupSets, path.by);
   if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
-  // A scan already begins after the place.
+  // A scan in index order already begins after the last row of the previous page.
   if (after !== null && path.by !== 'walk') where += ` and ${afterPlace(builder, look, after)}`;
   // A page token must not contain a name, so in the sort by learner it contains only the result's ID.
   const tokenKeys = sort === 'learner' ? [1] : [...keys[sort].keys()];
@@ -314,7 +302,6 @@ function afterPlace(builder: StatementBuilder, { filter, sort, descending }: Res
      where q.organisation_id = $1 and q.assessment_id = ${id}::uuid${isSeen}), ${id}::uuid), true)`;
 }
 
-/** The SQL types of the values in a page token. */
 export const pageStartTypes = (sort: ResultSort): string[] =>
   sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => type);
 

@@ -38,10 +38,7 @@ export type ResultPage = {
   next: ResultPageStart | null;
   /** The scan ended before the page was full. More results may match. */
   isCutShort: boolean;
-  /**
-   * If there are too many results to sort, only results assessed at or after this time were sorted. Null: all were
-   * sorted.
-   */
+  /** If too many results match, only those assessed at or after this time were sorted. Null: all were sorted. */
   sortedSinceUs: number | null;
 };
 
@@ -51,7 +48,6 @@ const setsOfGroup = statement('result.sets_of_groups')`
    where g.organisation_id = $1 and g.group_id = $2 and s.group_ids @> $3::uuid[] and ($4::uuid[] is null or s.group_ids && $4)`;
 const setsOfSight = statement('result.sets_of_sight')`
   select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])`;
-/** Counts live results in these group sets and facets, and in total. The counts come from the digest's cells. */
 const inCells = statement('result.in_cells')`
   select v.digest_n as total, coalesce((
       select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
@@ -66,7 +62,6 @@ const sinceChange = statement('result.since_change')`
   select count(*) as n from (select from assessment_feed where organisation_id = $1 and position >= $2
      order by position limit ${maxGathered + 1}) f`;
 
-/** The group sets of learners that are visible and in the filter's groups; null: every set. */
 export async function groupSetsFor(
   tx: Tx,
   organisationId: number,
@@ -92,10 +87,7 @@ export async function countInCells(
   return row!;
 }
 
-/**
- * Finds the path that reads the fewest rows, and the counts behind the choice. `path` is null if every path reads too
- * many.
- */
+/** Finds the access path that reads the fewest rows. `path` is null if every path reads too many rows. */
 async function gathering(tx: Tx, look: ResultQuery, groupSets: GroupSets) {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
@@ -155,7 +147,7 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
   return { ...row, content: contentOf(body, assessed_at), change };
 }
 
-/** A page of live results. Several statements read the page, so `tx` must be one snapshot. */
+/** Reads a page of live results in several statements, so `tx` must be one snapshot. */
 export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   const { path: gathered, counts } = await gathering(tx, look, groupSets);
@@ -182,9 +174,7 @@ export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPa
   };
 }
 
-/**
- * The order of an export. If no index has the requested order and too many results match, the export is sorted by date.
- */
+/** The order of an export: by date if no index has the requested order and too many results match. */
 export async function exportSort(tx: Tx, look: ResultQuery): Promise<{ sort: ResultSort; descending: boolean }> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   const canSort = (await gathering(tx, look, groupSets)).path !== null || hasIndex(look, groupSets);
@@ -214,7 +204,6 @@ const whole = statement('result.whole')`
     join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
    where a.organisation_id = $1 and a.assessment_id = $2 and ${isVisibleLearner('a.learner_id', '$3')}`;
 
-/** One result, live or withdrawn, of a visible learner. */
 export async function findResult(
   tx: Tx,
   organisationId: number,

@@ -32,8 +32,7 @@ const cells = statement('result.spread_cells')`
    group by 1, 2`;
 
 /**
- * Reads groups of a type, or one group, in the order of their names, with the number of results in each subject and
- * level.
+ * Reads groups in the order of their names, with the number of results in each subject and level.
  * @param after the last group of the previous page; an invisible group gives the first page
  */
 export async function distributionOf(

@@ -11,10 +11,7 @@ import { type BrowsedResult, everyResult, exportSort } from './browse.ts';
 import type { ResultQuery } from './browse-statements.ts';
 import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
 
-/**
- * Exports lists of results as files, filtered and sorted as on the page. Rows are streamed from one snapshot, so that
- * memory stays small.
- */
+/** Streams lists of results as files from one snapshot, so that memory stays small. */
 
 /** `groups`: the names of the learner's groups. */
 export type ExportedResult = BrowsedResult & { groups: string };
@@ -39,7 +36,6 @@ export function clockOf(zone: string): (ms: number) => number {
 
 const yesNo = (value: boolean | null) => (value === null ? null : value ? 'Yes' : 'No');
 
-/** The columns that only a funding list has. */
 export type FundingColumns = { below: 'Level 1' | 'Level 2'; startUs: number | null };
 
 type Value<T> = (row: ExportedResult) => T | null;
@@ -105,7 +101,6 @@ export async function* exportedResults(tx: Tx, look: ResultQuery): AsyncGenerato
   }
 }
 
-/** Thrown if the maximum number of exports is already running. */
 export class ExportsBusy extends Error {}
 
 const running = new WeakMap<Database, number>();

@@ -36,9 +36,7 @@ const changesOfMany = statement('assessment.changes_of_many')`
   select assessment_id, reason, before from assessment_change
    where organisation_id = $1 and assessment_id = any($2) order by assessment_id, at`;
 
-/**
- * The bodies of results as last imported, without later amendments. A body is null if the earlier texts were deleted.
- */
+/** The bodies of results as last imported, without later amendments. Null: the earlier texts were deleted. */
 export async function lastImported(
   tx: Tx,
   organisationId: number,
@@ -73,7 +71,7 @@ export async function historyOf(
   organisationId: number,
   assessmentId: string,
 ): Promise<HistoryEntry[] | undefined> {
-  // Changes are read before the body. So a change in between is part of the last entry, and no entry is missing.
+  // Changes are read first. A change between the two reads is then in the last entry, and no entry is missing.
   type Row = Pick<HistoryEntry, 'kind' | 'actor' | 'reason'> & { at: Date; before: string | null };
   const rows = await tx.query<Row>(changesOf, [organisationId, assessmentId]);
   const [found] = await tx.query<{ body: string | null }>(bodyOf, [organisationId, assessmentId]);

@@ -16,9 +16,7 @@ const ladder: Record<string, readonly [low: number, high: number]> = {
 
 type Probabilities = ResultContent['level_probabilities'];
 
-/**
- * The levels with their probabilities, lowest first. Null if there are no probabilities or a name is not on the ladder.
- */
+/** The levels with their probabilities, lowest first. Null without probabilities or with an unknown level. */
 function ordered(probabilities: Probabilities): (readonly [name: string, probability: number])[] | null {
   if (probabilities === null) return null;
   const entries = Object.entries(probabilities);
@@ -52,7 +50,6 @@ export function overlap(one: LevelInterval, other: LevelInterval): boolean {
   return ladder[one.low]![0] <= ladder[other.high]![1] && ladder[other.low]![0] <= ladder[one.high]![1];
 }
 
-/** The probability that the learner is below a level; null without known probabilities. */
 export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' | 'Level 2'): number | null {
   const found = ordered(probabilities);
   if (found === null) return null;
@@ -60,7 +57,6 @@ export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' 
   return Math.round(sum * 1000) / 1000;
 }
 
-/** The level that a result is placed at; null if it is not placed. */
 export const levelOf = ({ working_level, rqf_level, below_level_1 }: ResultContent): string | null =>
   working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : null);
 

@@ -4,8 +4,6 @@ import { type Visibility, isVisibleLearner } from '../../../organisations/groups
 import { type ResultContent, contentOf } from '../body.ts';
 import { levelInterval, levelsGained, overlap } from './interval.ts';
 
-/** The progress of a group's learners: the first and the latest result of each learner in a subject. */
-
 export type Progress = {
   learner_id: string;
   full_name: string;
@@ -53,8 +51,7 @@ type Row = Omit<Progress, 'first' | 'latest'> &
   Record<'first_at' | 'latest_at', number>;
 
 /**
- * Reads a page of the groups' learners in the order of their IDs. `next` is the `after` of the next page; null on the
- * last page.
+ * Reads a page of the groups' learners, ordered by ID. `next` is the next page's `after`, or null after the last page.
  */
 export async function progressOf(
   tx: Tx,

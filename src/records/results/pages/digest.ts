@@ -7,14 +7,11 @@ import { type ListedPage, listAssessments, listWithin } from './list.ts';
 import { type AssessmentFilter, type PageRequest, hasOther } from './page-statements.ts';
 
 /**
- * The digest in the API: a sum on the last page of a sync, and sums by bucket that locate differences
+ * The digest in the API: checksums on the last page of a sync, and checksums by bucket that locate differences
  * (docs/decisions/0005).
  */
 
-/**
- * Whether a sync has a digest. A full sync of groups has none: a learner may leave the groups after the page was read,
- * and the digest would then not match.
- */
+/** A full sync of groups has no digest, because a learner may leave the groups after a page was read. */
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
     filter.sort === 'updated_at' &&
@@ -24,8 +21,7 @@ function hasDigest(filter: AssessmentFilter): boolean {
 }
 
 /**
- * Reads a page and, if it is the last page, the digest. If the feed has changed since the call was admitted, one
- * snapshot reads both again, so that both show the same moment.
+ * If the feed has changed since the call was admitted, one snapshot reads page and digest again, so that they agree.
  */
 export async function listWithDigest(db: Database, feed: FeedState, request: PageRequest) {
   const { organisationId, filter, limit } = request;
@@ -51,16 +47,13 @@ type Answer = { feed: FeedState; data: string };
 /** The most cached answers. An answer with 65,536 buckets takes up to 2 MB. */
 const maxCached = 16;
 
-/** The last answer for each organisation. The answer is valid until the organisation's feed changes. */
+/** The last answer for each organisation, valid until the organisation's feed changes. */
 const lastAnswers = new WeakMap<Database, LRUCache<number, { question: string; answer: Promise<Answer> }>>();
 
 /** `feed`: the state of the feed when the call was admitted. */
 type Caller = { organisationId: number; feed: FeedState };
 
-/**
- * Returns the cached answer or computes it. Computing reads every result of the organisation, so each organisation
- * computes one answer at a time.
- */
+/** Each organisation computes one answer at a time, because an answer reads every result of the organisation. */
 async function cached(db: Database, { organisationId, feed }: Caller, question: string, make: () => Promise<Answer>) {
   let answers = lastAnswers.get(db);
   if (answers === undefined) lastAnswers.set(db, (answers = new LRUCache({ max: maxCached })));
@@ -77,11 +70,10 @@ async function cached(db: Database, { organisationId, feed }: Caller, question: 
 
 export type DigestQuestion = DigestFilter & {
   bits: number;
-  /** The buckets whose results are listed. Undefined: the answer contains the sums of every bucket. */
+  /** The buckets whose results are listed. Undefined: the answer contains the checksums of every bucket. */
   buckets: number[] | undefined;
 };
 
-/** @returns JSON */
 export async function digestJson(db: Database, caller: Caller, question: DigestQuestion): Promise<string> {
   const { organisationId } = caller;
   const { bits, buckets } = question;

@@ -33,7 +33,6 @@ const exitsForEach = 8;
 
 /** For up to this many days, a page is read by day without trying a window first. */
 const fewDays = 16;
-/** For up to this many days, a statement lists the days. */
 const maxDays = 400;
 
 const setsOfGroups = statement('assessment.sets_of_groups')`
@@ -113,7 +112,6 @@ async function readWindow(tx: Tx, page: PageRequest, scope: PageScope): Promise<
   return { rows, isAll: rows.length === limit || (byAssessed ? isOnlyRange : end === null) };
 }
 
-/** The days from one time to another. Null if a time is missing or there are more than `maxDays` days. */
 function daysBetween(from: number | null, to: number | null): number[] | null {
   if (from === null || to === null || dayOf(to) - dayOf(from) > maxDays) return null;
   return Array.from({ length: Math.max(0, dayOf(to) - dayOf(from) + 1) }, (_, i) => dayOf(from) + i);
@@ -137,15 +135,11 @@ async function readNarrowed(tx: Tx, page: PageRequest, scope: PageScope): Promis
   return by({ by: 'group_set_id', keys: groupSets });
 }
 
-/**
- * Reads one page of the feed. If a page needs several statements, one snapshot runs them, so that no record moves in
- * between.
- */
+/** Reads one page of the feed. Several statements share one snapshot, so that the page misses no record. */
 export async function listAssessments(db: Database, request: PageRequest): Promise<ListedPage> {
   return directPath(request.filter) === null ? db.snapshot((tx) => listWithin(tx, request)) : listWithin(db, request);
 }
 
-/** Reads one page in a snapshot that the caller has opened. */
 export async function listWithin(tx: Tx, request: PageRequest): Promise<ListedPage> {
   const direct = directPath(request.filter);
   if (direct !== null) {

@@ -6,7 +6,6 @@ import { type StoredAssessment, findLiveInScope, liveOne } from '../store.ts';
 
 /** Reads live results by ID. Reads that are waiting at the same time share one statement. */
 
-/** The most results that one statement reads. */
 const maxAtOnce = 64;
 
 // With "offset 0", each result is one index lookup, even if PostgreSQL planned the statement while the tables were
@@ -40,7 +39,7 @@ function openReader(db: Database): ReadLive {
   );
 }
 
-/** Reads a live result. For a restricted key, a result outside the key's scope is not found. */
+/** Reads a live result. A restricted key does not find a result outside its scope. */
 export function readLiveInScope(db: Database, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope !== null) return findLiveInScope(db, organisationId, assessmentId, keyScope);
   const read = readers.get(db) ?? openReader(db);

@@ -6,7 +6,6 @@ import { StatementBuilder } from '../../../platform/db/statement-builder.ts';
  * (docs/decisions/0002).
  */
 
-/** The filters of GET /assessments. Times are microseconds since 1970. */
 export type AssessmentFilter = {
   sinceUs: number | null;
   /** A reference, and its hashes, by which the tombstones of erased learners are found. */
@@ -23,7 +22,6 @@ export type AssessmentFilter = {
 export type PageRequest = {
   organisationId: number;
   filter: AssessmentFilter;
-  /** The last entry of the previous page; null for the first page. */
   after: { value: number; id: string } | null;
   /** The most rows to read: one more than the page shows, because the extra row proves that another page follows. */
   limit: number;
@@ -51,13 +49,12 @@ export type AccessPath =
 export type PageScope = {
   /** Group sets of the matching rows. Null: every set matches. */
   groupSets: string[] | null;
-  /** Whether the page includes scope exits. */
   hasExits: boolean;
   /** Learners whose scope exits match. Null: every learner matches. */
   learnerIds: string[] | null;
 };
 
-/** Whether the filter has a condition besides the named ones. A new filter counts without a change here. */
+/** Whether the filter has any condition besides the named conditions. */
 export function hasOther(filter: AssessmentFilter, ...named: (keyof AssessmentFilter)[]): boolean {
   return Object.entries(filter).some(([name, value]) => value !== null && !(named as string[]).includes(name));
 }
@@ -72,15 +69,14 @@ export function beginsAt({ filter, after }: PageRequest): number {
   return after === null ? (filter.sinceUs ?? 0) : after.value + 1;
 }
 
-/** The stored `assessed_day` of a time. */
 export const dayOf = (us: number) => Math.trunc(us / 86_400_000_000);
 
 /** How many rows a window has for each entry of the page. */
 export const windowRows = 40;
 
 /**
- * The most scans in a merge. A lateral join reads more keys: the join cannot stop early, but PostgreSQL plans it
- * quickly.
+ * The most keys that are read with one scan each. A lateral join reads longer lists: it cannot stop early, but
+ * PostgreSQL plans it quickly.
  */
 export const maxMerged = 32;
 
@@ -106,7 +102,6 @@ function assessedRange(builder: StatementBuilder, { filter }: PageRequest, row: 
   );
 }
 
-/** The conditions that begin and end the page in its order. */
 function rangeOf(builder: StatementBuilder, page: PageRequest, row: string): string {
   const { descending, byAssessed } = direction(page.filter);
   const { after, to = null } = page;
@@ -182,10 +177,7 @@ function daysOf(builder: StatementBuilder, { filter }: PageRequest): string {
   return `generate_series(greatest(${from}::int4, ${end('min')}), least(${to}::int4, ${end('max')}))`;
 }
 
-/**
- * The next rows in the page's order. For assessed_at, the rows come from `assessment`, which has an index in this
- * order.
- */
+/** The next rows in the page's order. For assessed_at, the rows come from `assessment`, which has an index for it. */
 function windowOf(page: PageRequest, range: string, limit: string): string {
   const rows = `f.organisation_id = $1${range} order by ${orderOf(page, 'f')} limit ${limit} * ${windowRows}`;
   if (!direction(page.filter).byAssessed) return `(select * from assessment_feed f where ${rows}) f`;

@@ -26,7 +26,6 @@ export const countFaulty = (rows: Checked): Pick<Check, 'faulty' | 'doubtful'> =
   doubtful: rows.filter((row) => row.faults.length === 0 && row.ready?.doubts !== undefined).length,
 });
 
-/** Finds learners who have two rows. */
 function findDoubles(rows: Checked): void {
   const first = new Map<string, number>();
   for (const row of rows) {

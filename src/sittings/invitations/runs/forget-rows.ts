@@ -54,7 +54,6 @@ function withoutPersons(checked: Checked[number], { hadRef, persons }: ErasedLea
   return [row];
 }
 
-/** Removes the rows of learners who were erased after the check. */
 export async function withoutErased(work: UnitOfWork, organisationId: number, check: Check): Promise<Check> {
   const erased = await findErasedSince(work, organisationId, check.before);
   if (erased === null) return check;

@@ -5,7 +5,6 @@ import { nameKey, sameNameKey } from '../../../records/learners/keys.ts';
 /** A known learner who has the same name as a new learner. */
 export type Namesake = { learner_id: string; ref: string | null; full_name: string; created_at: Date };
 
-/** The most learners that are shown for one name. */
 const max = 5;
 
 const byNames = statement('invitation.namesakes')`

@@ -24,9 +24,8 @@ export type RunProgress = {
   again: number;
   refused: number;
   /**
-   * Why the service cancelled the run; null if a person cancelled it. `stopped`: the person who began the run may not
-   * invite any more.
-   * `restored`: a backup was restored, and a row may contain a learner who was erased after the backup.
+   * Why the service cancelled the run; null if a person cancelled it. `stopped`: the person who began the run may no
+   * longer invite. `restored`: a backup was restored, and a row may contain a learner who was erased after the backup.
    */
   cancelled_because: 'overdue' | 'stopped' | 'restored' | null;
 };

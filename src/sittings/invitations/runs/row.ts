@@ -28,7 +28,6 @@ export type ReadyRow = {
   purpose: Purpose | null;
   retake_reason: string | null;
   start_code: boolean | null;
-  /** Possible faults that a person has to confirm. */
   doubts?: Doubt[];
 };
 

@@ -57,7 +57,6 @@ const settle = statement('invitation_run.settle')`
     from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
          as g(row_no, outcome, faults, learner_id, invitation_id)
    where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`;
-/** The stored cells of a faulty row. National Insurance numbers are removed. */
 function keptCells(cells: Cells): Cells {
   return Object.fromEntries(
     Object.entries(cells).map(([column, value]) => [column, withoutNationalInsuranceNumbers(value)]),
@@ -99,8 +98,7 @@ export async function draftRun(
   const draft = { runId, by, status: 'draft', input: { team_id: teamId, visibility, mails: false }, progress } as const;
   if (!(await invitationRuns.order(work, organisationId, draft))) return false;
   await writeRows(work, organisationId, runId, input.check.rows);
-  // The lock is taken after many thousands of rows are written, so that other writers of the feed do not wait for the
-  // rows.
+  // The lock is taken after thousands of rows are written, so that other writers of the feed wait less.
   await lockFeed(work, organisationId);
   const check = await withoutErased(work, organisationId, input.check);
   if (check !== input.check) {
@@ -144,7 +142,6 @@ export async function correctRun(
   return true;
 }
 
-/** Whether the cells of a stored row equal the checked cells. */
 const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
 
 async function rewrite(work: UnitOfWork, organisationId: number, runId: string, rows: Checked): Promise<void> {
@@ -228,7 +225,6 @@ async function nowKnown(
   return new Set(unasked.filter(({ ready }) => found.has(sameNameKey(ready!.full_name))));
 }
 
-/** Invites one batch. */
 async function inviteBatch(work: UnitOfWork, run: Run, isSuspended: boolean): Promise<Stepped<RunProgress> | null> {
   const { organisation_id: organisationId, run_id: runId } = run;
   if (work.nowMs >= endsAt(run).getTime()) return invitationRuns.end(work, run, 'overdue');
