@@ -47,7 +47,7 @@ export class Activity {
     this.#nextNumber = learners + 1;
   }
 
-  /** @returns the kind of the change; null if somebody else had already changed or deleted the record */
+  /** @returns the kind of the change; null if another change had already changed or deleted the record */
   async step(): Promise<Change['kind'] | null> {
     const nextLearner = await this.#nextLearner();
     const sample: KnownLearner[] = [];

@@ -34,7 +34,7 @@ export type Sandbox = {
   keyId: string;
   secret: string;
   owner: SandboxOwner;
-  /** Seeds the missing learners, unless the signal aborts. @returns how many learners the sandbox has */
+  /** Seeds missing learners until all exist or the signal aborts. @returns how many learners the sandbox has */
   fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
 

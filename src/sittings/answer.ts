@@ -57,9 +57,9 @@ export async function currentQuestion(app: App, sitting: SittingRow): Promise<Qu
 /**
  * - `taken`: the answer counts, and the next question or the check page follows
  * - `late`: another request was first, or the sitting is paused
- * - `time_up`: the time limit was reached before; this question doesn't count
- * - `unanswered`: nothing was filled in, so the page asks whether to skip
- * - `unreadable`: a part of the answer can't be read; says nothing about right or wrong
+ * - `time_up`: the time limit was reached before the answer, so this question doesn't count
+ * - `unanswered`: the learner filled in nothing, so the page asks whether to skip
+ * - `unreadable`: the service can't read a part of the answer, which may still be right or wrong
  */
 type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' } | { kind: 'unreadable'; problem: Problem };
 
@@ -101,7 +101,7 @@ export function answerQuestion(
   return inSpan('sitting step', { 'ars.position': position }, () => withCurrent(app, key, late, take));
 }
 
-/** Ends the questions if the working time is over, without the question on the screen. @returns whether it was over */
+/** If the working time is over, ends the questions without counting the current one. @returns whether it was over */
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;

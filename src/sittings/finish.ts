@@ -22,7 +22,7 @@ import { findItems, findSitting, lockSitting, type SittingKey, type SittingRow, 
 import { suspensionsDuring } from './suspension.ts';
 import { isAbandoned } from './working-time.ts';
 
-/** `not_due`: questions are open, the learner has returned, or the organisation is suspended. */
+/** `not_due`: the sitting can't end now: questions are open, the learner is back, or the organisation is suspended. */
 export type Finish = 'completed' | 'void' | 'not_due';
 
 /**

@@ -11,7 +11,7 @@ import type { Subject } from '../../engine/scoring/levels.ts';
 
 export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
 
-/** `changed`: the result was withdrawn and recorded again with another placement, and has its reviews. */
+/** `changed`: the result was withdrawn and recorded again with another placement. The new result has its reviews. */
 export type ReviewOutcome = 'confirmed' | 'changed' | 'withdrawn';
 
 export type Review = {

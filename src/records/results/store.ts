@@ -89,7 +89,7 @@ export async function findLive(tx: Tx, organisationId: number, assessmentId: str
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
 
-/** Finds a live result. For a restricted key, a result outside the key's scope does not exist. */
+/** Finds a live result. For a restricted key, a result outside the key's scope is not found. */
 export async function findLiveInScope(tx: Tx, organisationId: number, assessmentId: string, keyScope: KeyScope | null) {
   if (keyScope === null) return findLive(tx, organisationId, assessmentId);
   const facets = facetsMatching({ subject: keyScope.subjects });

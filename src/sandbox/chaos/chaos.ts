@@ -104,7 +104,7 @@ export function disturb(
 const heldShare = 0.2;
 const longestHoldMs = 5000;
 
-/** Delays deliveries, or holds a delivery back until a later delivery to the endpoint has overtaken it. */
+/** Delays deliveries, or sends a delivery only after a later delivery to the same endpoint. */
 export function disturbSender(
   sender: Sender,
   kinds: ReadonlySet<ChaosKind>,

@@ -118,9 +118,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   }
 }
 
-/**
- * If the consumer uses its own clock as `since`, the clock explains all faults with IDs, so one fault replaces them.
- */
+/** If the consumer's `since` is its own clock, this explains all faults with IDs, so one fault replaces them. */
 function judged({ front }: Trial, faults: Found[]): Found[] {
   if (front.ownClock === null) return faults;
   const { since, newest } = front.ownClock;

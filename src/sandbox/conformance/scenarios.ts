@@ -142,7 +142,7 @@ async function scopeExit(trial: Trial): Promise<Found[]> {
 }
 
 const refusalSeconds = 2;
-/** Requests within this time may have been sent before the refusal arrived, so they are not counted as early. */
+/** A request this soon after a refusal may have left before the refusal arrived, so it does not count as early. */
 const onTheirWayMs = 150;
 
 async function retryAfter(trial: Trial): Promise<Found[]> {

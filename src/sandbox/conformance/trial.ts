@@ -102,7 +102,7 @@ export function createTrial(options: TrialOptions) {
 function mirrorOf({ front, runner, signal, patienceMs, readHeld }: TrialOptions, nowMs: () => number) {
   let wasRead = false;
   /**
-   * Reads the consumer's mirror, and waits while it is being rebuilt. The mirror is empty if it does not exist yet.
+   * Reads the consumer's mirror, and waits while it is being rebuilt. If there is no mirror yet, the result is empty.
    * @throws the reason why the mirror cannot be read, after `patienceMs` milliseconds
    */
   async function read(): Promise<Held> {

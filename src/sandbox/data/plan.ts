@@ -74,8 +74,8 @@ function planLearner(seed: string, salt: number, number: number, calendar: Worki
 }
 
 /**
- * Plans a training provider. The plan depends only on the seed and the day (UTC), and learner k is the same for every
- * `learners`. Only the groups are in memory, so a million learners can be planned.
+ * Plans a training provider. The plan depends only on the seed and the day (UTC), and learner k does not depend on the
+ * number of learners. Only the groups are in memory, so a million learners can be planned.
  */
 export function planSandbox(options: { seed: string; learners: number; nowMs: number }): SandboxPlan {
   const { seed, learners: total } = options;

@@ -68,7 +68,7 @@ function recent(): string {
   return `i.created_at > ${fromNow(-60)}`;
 }
 
-/** The lists are the states, and two lists of sent invitations that need attention. */
+/** A list for each state, and two lists of sent invitations that need attention. */
 export const invitationLists = [...invitationStates, 'unopened', 'ending'] as const;
 export type InvitationList = (typeof invitationLists)[number];
 

@@ -6,8 +6,8 @@ import { findNamedLearner, type NamedLearner } from '../../records/learners/rena
 import { cancelEmailsTo } from './email-templates.ts';
 
 /**
- * Changes or removes a learner's email address. Payloads do not contain the address, so `updated_at` stays. The history
- * records the change without the addresses, and pending emails to the old address are cancelled.
+ * Changes or removes a learner's email address. Payloads do not contain the address, so `updated_at` does not change.
+ * The history records the change without the addresses, and pending emails to the old address are cancelled.
  * @throws ApiError not_found
  */
 export async function changeEmail(

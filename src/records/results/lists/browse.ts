@@ -161,7 +161,7 @@ export async function browseResults(tx: Tx, look: ResultQuery): Promise<ResultPa
   const rows = found.slice(0, look.limit);
   const isFull = found.length > look.limit;
   const { sort } = look;
-  // A scan that filled the page ends with the last row of the page, so no other end is read.
+  // If the scan filled the page, the scan ended at the page's last row. Otherwise a query finds its end.
   const end =
     path.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
       ? await endOf(tx, look, sort, path.max)

@@ -50,9 +50,7 @@ type Row = Omit<Progress, 'first' | 'latest'> &
   Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
   Record<'first_at' | 'latest_at', number>;
 
-/**
- * Reads a page of the groups' learners, ordered by ID. `next` is the next page's `after`, or null after the last page.
- */
+/** Reads a page of the groups' learners, ordered by ID. `next` is the next page's `after`; null on the last page. */
 export async function progressOf(
   tx: Tx,
   organisationId: number,

@@ -20,9 +20,7 @@ function hasDigest(filter: AssessmentFilter): boolean {
   );
 }
 
-/**
- * If the feed has changed since the call was admitted, one snapshot reads page and digest again, so that they agree.
- */
+/** If the feed has changed since the call was admitted, one snapshot reads page and digest again. */
 export async function listWithDigest(db: Database, feed: FeedState, request: PageRequest) {
   const { organisationId, filter, limit } = request;
   const page = await listAssessments(db, request);

@@ -22,11 +22,11 @@ export type FeedRow = {
   body: string | null;
 };
 
-/** `passedUs`: the position at which the page ended before it was full, although more entries may follow. */
+/** `passedUs`: the position at which a page ended before it was full, although more entries may follow; else null. */
 export type ListedPage = { rows: FeedRow[]; passedUs: number | null };
 
 /**
- * How many scope exits a page reads for each of its entries. The page skips exits of learners who are still in a
+ * A page reads this many scope exits for each of its entries, because it skips exits of learners who are still in a
  * requested group.
  */
 const exitsForEach = 8;

@@ -141,7 +141,7 @@ function scansOf(builder: StatementBuilder, list: string, keys: readonly unknown
   return Array.from({ length: scans }, (_, i) => scan(`(${list})[${i + 1}]`)).join(' union all ');
 }
 
-/** The page's rows without their texts. If there are several scans, the rows are not in order yet. */
+/** SQL for the page's rows without their texts. Rows of several scans are not sorted yet. */
 function streamOf(builder: StatementBuilder, page: PageRequest, path: AccessPath, scope: PageScope, limit: string) {
   const range = rangeOf(builder, page, 'f');
   let wanted = `f.organisation_id = $1${range}${conditionsOf(builder, page, 'f', path.by)}`;

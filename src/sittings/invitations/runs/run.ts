@@ -23,7 +23,7 @@ import { roleOf } from '../../../organisations/users/members.ts';
 
 export const invitationRuns = jobsOf<RunInput, RunProgress>({
   kind: 'invitation_run',
-  // The rows of a draft go with it.
+  // When a draft is deleted, its rows are deleted, too.
   kept: { which: 'draft', ms: limits.inviteDraftMs },
   // Steps also run while the organisation is suspended, so that overdue runs end. No learner is invited during a
   // suspension.
@@ -185,7 +185,7 @@ export async function beginRun(
 }
 
 /**
- * When the service cancels the run if it is unfinished. The rows contain names, so they must not be kept for long
+ * The time at which the service cancels an unfinished run. The rows contain names, so they must not be kept for long
  * (docs/decisions/0025).
  */
 export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);

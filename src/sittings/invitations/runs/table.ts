@@ -167,7 +167,7 @@ export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
           : `line ${record.line} looks like the header, which must be the first line: take out the lines above it`,
       );
     const { cells, row } = cellsOf(values, columns);
-    // If another row already has the number, the row gets the next number.
+    // A row without a number, or with a number that another row has, gets the next number.
     const row_no: number = row === null || taken.has(row) ? last + 1 : row;
     taken.add(row_no);
     last = Math.max(last, row_no);
