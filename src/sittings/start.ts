@@ -65,10 +65,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   });
 }
 
-/**
- * Returns the learner's other invitation, if the link's next subject has an open sitting under it. Otherwise returns
- * null.
- */
+/** Returns the learner's other invitation under which the next subject has an open sitting, otherwise null. */
 export async function begunElsewhere(app: App, { invitation, open, next, expired }: Link): Promise<string | null> {
   if (open !== null || next === null || expired) return null;
   const { organisation_id, learner_id } = invitation;

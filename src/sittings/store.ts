@@ -27,7 +27,6 @@ export type SittingRow = {
   void_reason: string | null;
   assessment_id: string | null;
   result: string | null;
-  /** The name of the person who released the start code. */
   released_by: string | null;
   released_at: Date | null;
   /** Copied from the invitation when the sitting begins, and null after the sitting has ended. */
@@ -42,7 +41,6 @@ const openOf = statement('sitting.open_of_learner')`
 const invitationOfOpen = statement('sitting.invitation_of_open')`
   select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'`;
 
-/** Finds the invitation under which the learner has an open sitting in the subject. */
 export async function invitationOfOpenSitting(
   tx: Tx,
   { organisation_id, learner_id, subject }: Pick<SittingRow, 'organisation_id' | 'learner_id' | 'subject'>,
@@ -242,7 +240,6 @@ export async function touchSitting(tx: Tx, { organisation_id, sitting_id }: Sitt
   await tx.query(touch, [organisation_id, sitting_id, at]);
 }
 
-/** Corrects the supervision of the invitation's open sitting. */
 export async function correctSupervision(
   tx: Tx,
   organisationId: number,
@@ -266,12 +263,10 @@ export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> 
 
 type CurrentItem = Pick<SittingItemRow, 'position' | 'item_id' | 'rendered' | 'answer'>;
 
-/** The question that waits for an answer. */
 export async function findCurrent(tx: Tx, sitting: SittingKey): Promise<CurrentItem | undefined> {
   return (await tx.query<CurrentItem>(current, [sitting.organisation_id, sitting.sitting_id]))[0];
 }
 
-/** Stores the answer so far to an open question. */
 export async function storeDraft(tx: Tx, sitting: SittingKey, position: number, answer: string | null): Promise<void> {
   await tx.query(draft, [sitting.organisation_id, sitting.sitting_id, position, answer]);
 }
@@ -331,7 +326,6 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
   ]);
 }
 
-/** Returns the items that the learner saw after `since` in any sitting of the subject. */
 export async function itemsSeenSince(
   tx: Tx,
   learner: { organisation_id: number; learner_id: string; subject: Subject },
@@ -350,7 +344,6 @@ export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<S
 const open = statement('sitting.open_count')`
   select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`;
 
-/** Counts the open sittings of all organisations. */
 export async function countOpenSittings(tx: Tx): Promise<number> {
   return (await tx.query<{ count: number }>(open))[0]!.count;
 }

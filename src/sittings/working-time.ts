@@ -1,16 +1,10 @@
 import type { Feed } from '../feed/position.ts';
 import type { SittingRow } from './store.ts';
 
-/**
- * The most working time that one display of a question costs, because a learner may lose the connection or be called
- * away.
- */
+/** The most working time that one display of a question costs: learners may lose the connection or be away. */
 export const maxDisplayMs = 10 * 60_000;
 
-/**
- * A sitting that was not touched for this long is closed. After a suspension, the time starts again when the
- * organisation resumes.
- */
+/** An untouched sitting is closed after this time, which starts again when a suspended organisation resumes. */
 export const idleMs = 48 * 3600_000;
 
 /** Returns when an untouched sitting will be closed, unless its organisation is suspended first. */
@@ -19,7 +13,7 @@ export function idleEnd(lastSeenAt: Date, resumedAt: Date | null): Date {
 }
 
 /**
- * Whether a sitting was not touched since this time. During a suspension a sitting stays open, because learners can't
+ * Whether a sitting was last touched before `since`. During a suspension a sitting stays open, because learners can't
  * return and the sitting may have been exported (docs/decisions/0013).
  * @param feed the organisation's feed, locked so that no suspension happens during this unit of work
  */
@@ -53,7 +47,6 @@ export function displayMs(sitting: Timed, nowMs: number): number {
   return Math.min(maxDisplayMs, Math.max(0, nowMs - sitting.on_screen_since.getTime()));
 }
 
-/** Working time so far, at most the limit. */
 export function usedMs(sitting: Timed, nowMs: number): number {
   return Math.min(sitting.time_limit_ms, sitting.used_ms + displayMs(sitting, nowMs));
 }
@@ -62,7 +55,6 @@ export function remainingMs(sitting: Timed, nowMs: number): number {
   return sitting.time_limit_ms - usedMs(sitting, nowMs);
 }
 
-/** Returns the subject's usual time limit plus the invitation's extra time. */
 export function timeLimitMs(usualMs: number, extraTimePct: number): number {
   return Math.round((usualMs * (100 + extraTimePct)) / 100);
 }

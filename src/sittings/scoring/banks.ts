@@ -11,7 +11,6 @@ const read = statement('bank.read')`select content from bank_version where versi
 const insert = statement('bank.insert')`
   insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing`;
 
-/** A bank that is prepared for delivery (`pools`) and scoring, by subject. */
 type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
 export function ready(bank: Bank): ReadyBank {
@@ -65,7 +64,6 @@ export class Banks {
     return current;
   }
 
-  /** Returns the bank version with which a sitting began. */
   async version(tx: Tx, version: string): Promise<ReadyBank> {
     const current = this.current();
     if (version === current.bank.version) return current;
@@ -79,7 +77,6 @@ export class Banks {
     return made;
   }
 
-  /** Returns the pool of a bank version with the sitting's own delivery settings. */
   async pool(tx: Tx, version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
     const { pools, bank } = await this.version(tx, version);
     const shared = pools[subject];

@@ -80,11 +80,9 @@ export function fewAnswers(
   return answered < min ? { answered, min } : null;
 }
 
-/** How a sitting went, for the evidence and the review: its end, its items, its pauses and its flags. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
   Pick<EvidenceSitting, 'pauses' | 'suspended'>;
 
-/** The flag for answers that change in the middle of a sitting. */
 export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagementFlags, 'change'> {
   const { change } = personFit;
   return change === 'better' || change === 'worse' ? { change } : {};

@@ -31,17 +31,14 @@ type ItemFit = {
   flags: ('exposure' | 'harder' | 'easier' | 'misfit')[];
 };
 
-/**
- * The highest exposure that is allowed in the shipped bank. Learners may pass on the answers of items with more
- * exposure.
- */
+/** If an item is in a larger share of sittings, learners may pass on its answers. */
 export const maxExposure = 0.6;
 const maxZ = 3;
 const infitRange = [0.75, 1.3] as const;
 /** Items with fewer answers aren't flagged, because the flags would be due to chance. */
 export const answersLeast = 100;
 
-/** The sums for one item. They take the same memory for any number of answers. */
+/** Running totals for one item, so that memory use doesn't grow with the number of answers. */
 export class FitSums {
   shown = 0;
   scored = 0;
@@ -119,10 +116,7 @@ type PageRow = {
   outcomes: ItemOutcome[];
 };
 
-/**
- * Reports exposure and fit of every item over the completed sittings of these organisations. Memory use doesn't grow
- * with the number of sittings.
- */
+/** Reports exposure and fit of every item over the completed sittings of these organisations. */
 export async function reportFit(app: App, organisationIds: readonly number[]): Promise<FitReport> {
   const groups = new Map<
     string,
@@ -159,7 +153,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
   );
   const items: ItemFit[] = [];
   for (const { subject, bank_version, completed, sums } of sorted) {
-    // The report also includes items that were never shown, with sums of 0.
+    // The report also includes items that were never shown.
     for (const item of (await banksOf(app).version(app.db, bank_version)).scoring[subject].bank.items)
       items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
   }

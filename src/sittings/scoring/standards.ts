@@ -1,6 +1,5 @@
 import type { Subject } from '../../engine/scoring/levels.ts';
 
-/** The standard of each subject, in the words that results and evidence use. */
 export const standards: Record<
   Subject,
   {
@@ -41,14 +40,10 @@ const extensions: Record<Subject, readonly string[]> = {
   maths: ['Level 3'],
 };
 
-/** Whether a level is above the standards. */
 export const isExtension = (subject: Subject, rqfLevel: string | null): boolean =>
   rqfLevel !== null && extensions[subject].includes(rqfLevel);
 
-/**
- * Returns the name of the standard for a result. For a level above the standard, the name says that the level is an
- * extension.
- */
+/** Returns the name of the standard for a result, and says in it if the level is an extension of the standard. */
 export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
   return isExtension(subject, rqfLevel)

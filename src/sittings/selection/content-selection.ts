@@ -10,26 +10,16 @@ export type Selection = {
   position: number;
   theta: number;
   se: number;
-  /**
-   * The ability at which the selection aims. Missing if it equals the estimate; the first questions aim lower, to be
-   * easier.
-   */
+  /** The ability at which the selection aims, if it is below the estimate so that first questions are easier. */
   target?: number;
-  /**
-   * `need`: the domain's share in the blueprint less its share so far. `available`: how many items could still be
-   * selected.
-   */
+  /** `need`: blueprint share minus share so far. `available`: the number of items that can still be selected. */
   domains: { name: string; share: number; given: number; need: number; available: number }[];
   domain: string;
-  /**
-   * The items of the selected domain or text in the rest of the test, best first. `information` is at the target
-   * ability.
-   */
+  /** The planned items of the selected domain or text, best first. `information` is at the target ability. */
   candidates: { itemId: string; information: number }[];
   itemId: string;
 };
 
-/** The state of a sitting that selection reads. */
 export type SittingState = {
   pool: DeliveryPool;
   ability: EapEstimate;
@@ -38,14 +28,10 @@ export type SittingState = {
   /** 1 for items that can't be selected, because the item or one of its enemies was shown. */
   blocked: Uint8Array;
   perDomain: readonly number[];
-  /** The number of questions shown on each text. */
   perPassage: Int16Array;
 };
 
-/**
- * How chance and the learner's earlier sittings change the worth of each item. These values are fixed when a sitting
- * begins.
- */
+/** How chance and earlier sittings change each item's worth. The values are fixed when a sitting begins. */
 export type Worth = {
   /** A random number from 0 to 1. Multiplied by the spread, the number is added to the item's information. */
   chance: Float64Array;
@@ -56,9 +42,9 @@ export type Worth = {
 };
 
 /**
- * Draws the random parts of each item's worth from the sitting's seed. Evenly distributed numbers make an item's
- * probability rise in a straight line with its information. Of all ways to limit overlap between learners, this costs
- * the least information. Questions on one text share half of their random number, so that texts vary, too.
+ * Draws the random parts of each item's worth from the sitting's seed. Uniform random numbers make an item's
+ * probability linear in its information, which limits overlap between learners at the lowest cost of information.
+ * Questions on one text share half of their random number, so that the selected texts vary too.
  */
 export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
@@ -71,7 +57,7 @@ export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<strin
     const own = random.float();
     const text = textChance[pool.passageOfItem[i]!];
     chance[i] = text === undefined ? own : (own + text) / 2;
-    // One draw decides about turn and rest, so that an item never has both.
+    // One random number decides both rotation and rest, so that an item never has both.
     const lot = random.float();
     if (lot < rotation.share) isTurn[i] = 1;
     else if (lot > 1 - rest) share[i] = seenWorth;
@@ -160,9 +146,9 @@ export function isMidSet(state: SittingState): boolean {
 }
 
 /**
- * Returns the candidates for the next question, heaviest first: those on the open text, or else those of the domain
- * furthest behind its share. Items wait if their type would now take too large a share. If all items of a domain wait,
- * the next domain follows.
+ * Returns the candidates for the next question, heaviest first. They are on the open text, or else in the domain that
+ * is furthest below its share. An item waits if its response type would exceed the type's share. If all items of a
+ * domain wait, the next domain follows.
  */
 function nextOf(
   state: SittingState,
@@ -181,8 +167,8 @@ function nextOf(
   if (openPassage >= 0) {
     const { items, domain } = pool.passages[openPassage]!;
     const onText = test.filter((i) => pool.passageOfItem[i] === openPassage);
-    // If all planned questions on the text must wait, another question on it follows. If the text has no other
-    // question, none waits.
+    // If all planned questions on the text must wait, an unplanned question on it comes instead. If there is none, the
+    // planned questions do not wait.
     const others = items.filter((i) => blocked[i] === 0 && mayCome(i) && canReplace(state, onText, i));
     const candidates = [onText.filter(mayCome), others, onText].find((list) => list.length > 0);
     if (onText.length > 0) return { domain, candidates: candidates! };
@@ -202,10 +188,7 @@ function nextOf(
   return null;
 }
 
-/**
- * Whether a question can replace the questions planned for its text without breaking the share of skill groups or a
- * maximum.
- */
+/** Whether a question can replace the planned ones on its text without breaking a minimum share or a maximum. */
 function canReplace({ pool, given }: SittingState, planned: readonly number[], i: number): boolean {
   const { isFloored, kindsOfItem, maxPerKind } = pool.content;
   if (planned.some((one) => isFloored[one]! > isFloored[i]!)) return false;

@@ -8,12 +8,10 @@ import { type ContentControl, defaultSettings, type DeliverySettings } from './s
 export type DeliveryItem = ScoredItem & {
   enemies?: readonly string[];
   passage?: string | null;
-  /** The type of the question that the learner sees, such as `numeric`. */
   type?: string;
   /** The ID of the item's statement of the subject content. `skillGroup`: the group of that statement's skill. */
   statement?: string;
   skillGroup?: string;
-  /** The number of words to read in the item, without its text. */
   words?: number;
   passageWords?: number;
 };
@@ -40,23 +38,17 @@ export type DeliveryPool = {
 
 export type Passage = { items: readonly number[]; domain: number; words: number };
 
-/** The limits for the content of a test, and what they say about each item. */
+/** The content limits of a test, with the properties of each item that they limit. */
 export type Content = {
   control: ContentControl;
   /** The number of questions of each domain in a sitting of full length. */
   planned: readonly number[];
-  /**
-   * A kind is a response type, a skill group or a statement. Each kind has a maximum number of questions in a full
-   * sitting.
-   */
+  /** A kind is a response type, a skill group or a statement. `maxPerKind` applies to a full sitting. */
   kindsOfItem: readonly (readonly number[])[];
   maxPerKind: Float64Array;
   /** The kind of the item's response type; −1 for items without a type. */
   typeOfItem: Int16Array;
-  /**
-   * `isFloored`: 1 if the item is in a skill group that must have a least share on texts. `hasFloor`: 1 if the item's
-   * level has such a share.
-   */
+  /** `isFloored`: 1 if the item's skill group has a minimum share on texts. `hasFloor`: 1 if the level has one. */
   isFloored: Uint8Array;
   hasFloor: Uint8Array;
   words: Float64Array;
@@ -135,7 +127,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control
   const groups = bank.domains.map(
     ({ name }) => new Set(bank.items.flatMap((item) => (item.domain === name ? (item.skillGroup ?? []) : []))).size,
   );
-  // The maximum is one below the share, because the questions of an open text can't wait for their turn.
+  // The maximum leaves one place below the share free, because questions on an open text can't wait.
   const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
     type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.maxTypeShare * maxItems) - 1),
   );
@@ -143,8 +135,7 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control
   const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
     const d = bank.domains.findIndex(({ name }) => name === domain);
     const own = typeOfItem[i]! < 0 ? [] : [typeOfItem[i]!];
-    // Questions on texts have no limits except the type, because texts of the lowest levels allow few questions except
-    // about details.
+    // Only the type of questions on texts is limited, because texts of the lowest levels mainly allow detail questions.
     if (passage) return own;
     if (skillGroup !== undefined && groups[d]! >= 3)
       own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.maxGroupShare * planned[d]!)));

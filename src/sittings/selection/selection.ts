@@ -24,24 +24,19 @@ export type Stop = {
   theta: number;
   se: number;
   ci: { low: number; high: number };
-  /** Levels whose cuts lie inside the 95 % interval. */
   cutsInside: Level[];
 };
 
-/**
- * The seed and the seen items of a sitting, fixed when it begins. Item IDs that the bank version lacks have no effect.
- */
+/** The seed and seen items are fixed when a sitting begins. Item IDs that the bank lacks have no effect. */
 export type Individual = {
   seed: string;
   /** Items that the learner saw lately. Their worth is lower, so that the learner gets other items. */
   seen?: Iterable<string>;
 };
 
-/** A sitting in memory: `record` takes an answer, `next` selects the next item. */
 export class AdaptiveSitting {
   readonly pool: DeliveryPool;
   ability: EapEstimate;
-  /** Indices of the shown items in order, without items that were not reached. */
   readonly given: number[] = [];
   readonly #logPosterior: Float64Array;
   readonly #blocked: Uint8Array;
@@ -133,9 +128,9 @@ export class AdaptiveSitting {
 }
 
 /**
- * The standard deviation of how far the estimate will still move until the last question. The variance of that move is
- * the variance now less the expected variance at the end (law of total variance). Each further question is expected to
- * add the average information so far.
+ * Returns the standard deviation of the estimate's expected change until the last question. Its variance is the current
+ * variance minus the expected variance at the end (law of total variance). Each further question is expected to add the
+ * average information so far.
  */
 export function expectedMove(sd: number, given: number, { maxItems, prior }: DeliverySettings): number {
   const priorPrecision = 1 / prior.sd ** 2;
@@ -155,7 +150,6 @@ export function resumeSitting(
   return sitting;
 }
 
-/** The seed of a new sitting. */
 export function drawSeed(random: Uniform): string {
   return Math.floor(random.float() * 2 ** 48).toString(36);
 }

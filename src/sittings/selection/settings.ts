@@ -9,70 +9,50 @@ export type DeliverySettings = {
   prior: Prior;
   /** A sitting ends early only if its standard error is at most this value. */
   maxSe: number;
-  /**
-   * A sitting ends early only if every cut is more than `reachSds` standard deviations of the expected further move
-   * from the estimate.
-   */
+  /** To end early, every cut must be more than this many standard deviations (`expectedMove`) from the estimate. */
   reachSds: number;
   content: ContentControl;
 };
 
-/** Limits for the content of a test. `shadow-test.ts` applies them. */
 export type ContentControl = {
   /** The largest share of one response type, at every question at which a sitting may end. */
   maxTypeShare: number;
-  /**
-   * The largest share of one skill group among a domain's questions without texts. It applies to domains with at least
-   * three groups.
-   */
+  /** The largest share of one skill group in a domain's questions without texts, if the domain has 3 groups or more. */
   maxGroupShare: number;
   /** The most questions on one statement, in domains with at least `statementsFrom` statements at the level. */
   maxPerStatement: number;
   statementsFrom: number;
   /** The most words to read in a sitting. Each text counts once. */
   maxWords: number;
-  /** The least and the most questions on one text. They follow one another. */
+  /** The minimum and maximum number of consecutive questions on one text. */
   minPerSet: number;
   maxPerSet: number;
   /** In a domain that has texts, the least share of questions on texts. */
   minOnTexts: number;
   /** On texts of these levels, the least share of questions from these skill groups. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
-  /**
-   * How many logits below the estimate each of the first questions aims, so that a sitting begins with easier
-   * questions.
-   */
+  /** By how many logits the first questions aim below the estimate, so that a sitting begins with easy ones. */
   easing: readonly number[];
   /**
    * The most information that chance can outweigh. With a larger value, two learners of equal ability share fewer
    * items. `middle` applies near the prior mean, and `edge` from two logits away. `low` replaces `edge` below the mean.
    */
   spread: { middle: number; edge: number; low?: number };
-  /**
-   * In this share of the sittings, an item comes before all others near its level. Otherwise some items would hardly
-   * ever be selected.
-   */
+  /** The share of sittings that prefer an item to others near its level. Otherwise some items would hardly appear. */
   rotation: {
     share: number;
     within: number;
     worth: number;
-    /**
-     * Beyond this distance from the prior mean, all items count as near each other, because few estimates go further.
-     */
+    /** All items further than this from the prior mean count as near each other, because few estimates go there. */
     edge: number;
   };
-  /**
-   * In this share of the sittings, an item counts like an item that the learner has seen, so that no item is in nearly
-   * all sittings.
-   */
+  /** The share of sittings in which an item counts as seen, so that no item is in nearly all sittings. */
   rest: number;
   /** If the learner saw an item within a year, its worth is multiplied by this factor. */
   seenWorth: number;
 };
 
-/**
- * Values from simulations of the shipped bank. With these errors, sittings that end early meet the goal for precision.
- */
+/** From simulations of the shipped bank: with these values, sittings that end early meet the goal for precision. */
 const maxSe: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
 const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
 const maxWords: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };

@@ -10,11 +10,10 @@ import type { Content, DeliveryPool } from './pool.ts';
  */
 
 export type TestState = {
-  /** 1 for items that may still be given. */
+  /** 1 for items that can still be selected. */
   free: Uint8Array;
   /** The worth of each item, at least 0. */
   weights: Float64Array;
-  /** Indices of the shown items in order, without items that were not reached. */
   given: readonly number[];
   /** The text that is open for further questions, or −1. */
   openPassage: number;
@@ -58,7 +57,6 @@ function atPrices(pool: DeliveryPool, { start, prices }: Draft): Start {
   return { ...start, fillBy, fillFrom: singlesOf(pool, start.state.free, fillBy) };
 }
 
-/** Returns the start of another draft, in which one item can't be selected. */
 function without(item: number, pool: DeliveryPool, { state, singles, fillBy, fillFrom }: Start): Start {
   const free = state.free.slice();
   free[item] = 0;
@@ -90,7 +88,6 @@ function heaviestFirst(items: readonly number[], weights: Float64Array): number[
   return Array.from(keys.sort().reverse(), (key) => maxItems - 1 - (key % maxItems));
 }
 
-/** Questions to select together on one text. */
 type QuestionSet = { passage: number; items: number[]; weight: number };
 type Exchange = { out: number; into: number; loss: number };
 
@@ -106,9 +103,8 @@ class Draft {
   readonly #slots: number[];
   readonly #passageCounts: Int16Array;
   #words = 0;
-  /** Whether the draft could select any text. */
   choseTexts = false;
-  /** By kind, the price: how much weight the last exchange lost that repaired the kind. */
+  /** The price of each kind: the weight that was lost by the last exchange that repaired the kind. */
   readonly prices: Float64Array;
 
   constructor(pool: DeliveryPool, start: Start) {
@@ -155,10 +151,7 @@ class Draft {
     return excess;
   }
 
-  /**
-   * Returns selected items whose removal would gain weight, because each keeps out an enemy in another domain. The
-   * largest gain comes first.
-   */
+  /** Returns selected items whose removal gains weight because an enemy in another domain becomes free, best first. */
   inTheWay(): number[] {
     const { pool, state, start } = this;
     const { weights } = state;
@@ -289,7 +282,6 @@ class Draft {
     return Math.ceil(content.control.textFloor.share * size - noGain) - had;
   }
 
-  /** The heaviest questions of a text for a set of this size, with enough of the required skill groups. */
   #pickOf(p: number, size: number): number[] {
     const { content, state, pool } = this;
     const { fillBy } = this.start;

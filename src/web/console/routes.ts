@@ -39,9 +39,7 @@ import { signInRoutes } from './sign-in/sign-in.ts';
 import { ssoSettingsRoutes } from './sign-in/sso-settings.ts';
 import { ssoRoutes } from './sign-in/sso.ts';
 
-/**
- * Lists every page of the console in the order of the menu. The server, the menu and the test of roles use this table.
- */
+/** All pages of the console in the order of the menu. The server, the menu and the test of roles use this table. */
 export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
   ...learnersRoutes,

@@ -85,7 +85,7 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
   return found.bytes;
 }
 
-/** An unknown page, a page of another organisation and a page for other roles are the same 404. */
+/** An unknown page, a page of another organisation and a page for other roles get the same 404. */
 const notFound: Answer = {
   status: 404,
   ...messagePage('Page not found', 'Check the URL, or go back to the dashboard.'),
@@ -170,10 +170,7 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
   });
 }
 
-/**
- * Decides whether the visitor may open the page. Otherwise the visitor must first sign in or prove their identity, or
- * gets the 404.
- */
+/** Decides whether the visitor may open the page, must first sign in or prove their identity, or gets the 404. */
 function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered, 'frame' | 'go'> {
   const { session } = visit;
   if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
@@ -223,10 +220,7 @@ const frameOf = (session: Session | null): Frame => ({
   search: null,
 });
 
-/**
- * The URL of the page that the person must pass first, such as sign-in. It leads back to a page, but never sends a form
- * again.
- */
+/** The URL of the page that must come first, such as sign-in. It leads back to a page, but never sends a form again. */
 function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {
   const readable = consoleRoutes.some((one) => one.method === 'GET' && addressOf(one) === addressOf(route));
   const text = query.toString();

@@ -10,7 +10,6 @@ export type Page = Text & {
   listed: boolean;
   /** More words for the search. */
   words?: string;
-  /** The path of the page's source in the repository. */
   source: string;
 };
 
@@ -21,7 +20,6 @@ export function relative(from: string, to: string): string {
   return posix.relative(posix.dirname(from), to) || posix.basename(to);
 }
 
-/** The listed pages by the names of their sections. */
 export function sectionsOf(pages: readonly Page[]): Map<string, Page[]> {
   const listed = pages.filter((one) => one.listed);
   return Map.groupBy(listed, (one) => one.group);

@@ -1,6 +1,5 @@
 import { type Content, html } from '../../platform/html/html.ts';
 
-/** The keywords of each family of languages. */
 const words = {
   script:
     'abstract async await boolean break case catch class const continue default delete do else enum export extends false final finally for foreach from function if implements import in instanceof int interface is let long new null of out private protected public readonly return sealed static string switch this throw throws true try type typeof undefined using var void while with yield',

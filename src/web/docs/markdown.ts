@@ -4,7 +4,6 @@ import { highlight } from './highlight.ts';
 
 export type Heading = { id: string; depth: number; text: string };
 
-/** The content of a page, without the frame around it. */
 export type Text = { title: string; body: Markup; headings: Heading[]; about: string };
 
 /** Turns the URLs of a Markdown source into URLs that work on the page. */
@@ -13,7 +12,6 @@ export type Places = {
   picture(href: string): { src: string; size: { width: number; height: number } | null };
 };
 
-/** Returns the text of Markdown tokens, without their markup. */
 function plain(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>
@@ -40,7 +38,7 @@ export function codeBlock(text: string, language: string): Markup {
   return html`<pre><code>${highlight(text, language)}</code></pre>`;
 }
 
-/** Returns the start of a text. The cut follows a sentence if possible. */
+/** Returns the start of a text, which ends after a full sentence if possible. */
 export function beginning(text: string, max: number): string {
   const bare = text.replace(/\s+/g, ' ').trim();
   if (bare.length <= max) return bare;

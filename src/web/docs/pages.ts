@@ -30,8 +30,7 @@ async function serve(app: App): Promise<Map<string, Served>> {
 }
 
 export function registerSite(app: App, fastify: FastifyInstance): void {
-  // Pages are made at the first request: the service learns its origin when it listens, and a start should not wait for
-  // pages.
+  // Pages are made at the first request, because the service learns its origin only when it listens.
   const made = once(() => serve(app));
   const send = async (request: FastifyRequest, reply: FastifyReply) => {
     const { '*': path } = request.params as { '*': string };

@@ -167,7 +167,6 @@ ${bodyPart(document, operation.requestBody!.content['application/json']!)}
 </section>`;
 }
 
-/** The headings for the page's table of contents. */
 function headingsOf(document: OpenApiDocument): Heading[] {
   const all = operations(document);
   const part = (id: string, text: string): Heading => ({ id, depth: 3, text });
@@ -188,7 +187,6 @@ function headingsOf(document: OpenApiDocument): Heading[] {
   ];
 }
 
-/** Renders the API reference as a page that needs no script. */
 export function referenceText(document: OpenApiDocument): Text {
   const all = operations(document);
   const { components } = document;

@@ -17,10 +17,7 @@ function textOf(markup: string): string {
   return unescapeHtml(bare).replace(/\s+/g, ' ').trim();
 }
 
-/**
- * The words by which the search finds a text. A name such as invalid_since is also found by its parts. IDs and hashes
- * are left out.
- */
+/** Returns the words of a text for the search, including parts of names such as invalid_since, but no IDs or hashes. */
 export function wordsOf(text: string): Set<string> {
   const found = new Set<string>();
   for (const whole of text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []) {
@@ -39,10 +36,7 @@ function distances(numbers: readonly number[]): string {
   return numbers.map((number, i) => (number - (numbers[i - 1] ?? 0)).toString(36)).join(' ');
 }
 
-/**
- * Returns the index as a script, which pages in a folder can load too. It lists pages, sections, and the sections of
- * each word.
- */
+/** Returns the index of pages, sections and words as a script, because pages in a folder can load scripts too. */
 export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string, words: string][] = [];
   const holders = new Map<string, number[]>();

@@ -10,8 +10,6 @@ import { type Places, type Text, codeBlock, headingIds, renderMarkdown } from '.
 import { referenceText } from './reference.ts';
 import { searchIndex } from './search-index.ts';
 
-/** This module makes the documentation. The files work on a server and in a folder. */
-
 export type SiteFile = { type: string; body: string | Buffer };
 
 export type Site = {
@@ -28,7 +26,7 @@ type Entry = {
   path?: string;
   name?: string;
   about?: string;
-  /** Words of the trade, by which the search finds the page although the page does not contain them. */
+  /** Terms by which the search finds the page although the page does not contain them. */
   words?: string;
 };
 
@@ -124,7 +122,6 @@ class Linker {
 }
 
 const sectionId = (file: string) => headingIds()(file);
-/** The path of a file on the site, whose root is the folder docs. */
 const filePath = (source: string) => source.replace(/^docs\//, '');
 
 function exampleText(folder: string, places: Places): Text {

@@ -22,7 +22,6 @@ const serviceName = 'Skills assessment';
 
 export type Page = {
   title: string;
-  /** Shown on the right of the top bar. */
   subject?: string;
   main: Content;
   /** The text to read aloud; the default is `main`. Null if hearing the text would reveal the answer. */
@@ -70,7 +69,6 @@ function keptOf(app: App): LRUCache<number, Help & { atMs: number }> {
   return found;
 }
 
-/** The contact for help. Every page shows it, so it is cached for a minute. */
 export async function helpOf(app: App, organisationId: number): Promise<Help> {
   const known = keptOf(app).get(organisationId);
   const nowMs = app.clock.nowMs();

@@ -74,10 +74,7 @@ type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean 
 type Handle = (token: string, request: FastifyRequest) => Promise<Answered>;
 type On = (method: 'GET' | 'POST', path: string, handler: Handle) => void;
 
-/**
- * Registers the pages under a link.
- * @param organisationOf the organisation of a token; null if the token is not valid
- */
+/** @param organisationOf the organisation of a token; null if the token is not valid */
 function linkPages(
   app: App,
   fastify: FastifyInstance,
@@ -144,8 +141,7 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       onLink(method, path, async (token, request) => {
         const link = await openLink(app, token);
         if (link === null) return deadLink(app, token);
-        // The script sends HEAD while the page is open, even if the learner is away, so HEAD does not count as
-        // activity.
+        // The script sends HEAD while the page is open, even if the learner is away, so HEAD is not activity.
         if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
         const refused = request.url.endsWith('?refused');
         return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
@@ -261,10 +257,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
 const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
   `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
 
-/**
- * Starts a sitting. After sending, the script loads the form's URL, so the form with a code has the URL that shows its
- * error.
- */
+/** After a redirect the script loads the form's URL, so the code form is sent to the URL that shows its error. */
 async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
   const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
   // Forms without a subject are accepted. A form for another subject, from an old tab, is not.
@@ -356,7 +349,6 @@ async function namesOf(app: App, whose: { organisation_id: number; learner_id: s
   return { learner: learner?.full_name ?? '', organisation: organisation.name };
 }
 
-/** Describes how the sitting ended. The result includes later amendments. */
 async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   const subject: Subject = sitting.subject;
   if (sitting.assessment_id === null) return { kind: 'void', subject };

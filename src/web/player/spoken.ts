@@ -1,6 +1,5 @@
 import { type Markup, unescapeHtml } from '../../platform/html/html.ts';
 
-/** An element of our own markup. */
 type Node = { tag: string; attributes: Record<string, string>; children: (Node | string)[] };
 
 const empty = new Set(['br', 'hr', 'img', 'input', 'link', 'meta', 'line', 'rect', 'circle', 'path', 'polyline']);

@@ -37,7 +37,6 @@ export function dayInLondon(ms: number): string {
   return londonDay.format(ms);
 }
 
-/** Whether a reviewer has set a level other than the one from the sitting. */
 export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
   const { working_level, rqf_level } = content;
   return rqf_level !== published.rqf_level || (working_level !== null && working_level !== published.working_level);

@@ -15,10 +15,7 @@ import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 
-/**
- * The dashboard lists the work that waits today. Each line links to the page where the work is done. Counts stop at
- * 100.
- */
+/** The dashboard lists the work that waits today, with links to the pages where the work is done. */
 
 const dayMs = 24 * 3600_000;
 
@@ -36,10 +33,7 @@ const members = `
 const unbegun =
   'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
 
-/**
- * Builds the statement that counts waiting invitations. It starts from the teams' members if they are few, otherwise
- * from all open invitations.
- */
+/** Builds the statement that counts waiting invitations. `from` starts at the teams' members or at all invitations. */
 const invitations = (from: string) => {
   const counted = (more: string) => `
     (select count(*)::int4 from (

@@ -27,7 +27,6 @@ import { listPage, formPage, confirmPage, messagePage } from '../kit/page.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
 
-/** Pages for groups of every type. Teams also have the pages in teams.ts. */
 export const groupRoutes: ConsoleRoute[] = [
   get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
   ...formRoutes('/groups/create', managers, createPage, create),

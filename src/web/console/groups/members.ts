@@ -42,10 +42,7 @@ import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 
-/**
- * Staff add members by pasting references, and remove or move members by ticking them. A background job handles long
- * lists.
- */
+/** Staff add members by pasting references, and tick members to remove or move them. */
 export const memberRoutes: ConsoleRoute[] = [
   ...pasteRoutes('/groups/{group_id}/add', 'join'),
   ...pasteRoutes('/groups/{group_id}/take-out', 'leave'),
@@ -163,7 +160,7 @@ async function previewAll(visit: Visit): Promise<Answer> {
   return confirmation(visit, group, 'move', await everybody(visit, group), null, { all: true });
 }
 
-/** The members that one job moves, up to the maximum of a job. */
+/** Returns the IDs of the group's members, at most as many as one job can move. */
 const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
@@ -299,7 +296,7 @@ function unchangedWords(run: MembershipRun): string {
   return run.leaves === null ? `${count}: in the group, or erased` : `${count}: not in the group, or erased`;
 }
 
-/** A group without a member whom the person may see is the same 404 as an unknown group. */
+/** Returns a 404, as for an unknown group, if the person may see none of the group's members. */
 export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
   findOr404(visit, parameter, async (tx, organisationId, id) =>
     browseGroup(tx, organisationId, id, await visibilityOf(visit)),

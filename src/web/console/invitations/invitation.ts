@@ -31,9 +31,7 @@ const gone: Answer = {
   ),
 };
 
-/**
- * The page does not show whether the email address has an account, because the inviting admin can open the link too.
- */
+/** The inviting admin can open the link too, so the page does not show whether the email address has an account. */
 async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, params } = visit;
   const { email, role, organisation_name: organisation } = invitation;

@@ -346,7 +346,6 @@ async function ofRun(visit: Visit): Promise<Answer> {
   return linksPage(visit, rows, { to: `${base}/invite/${runId}`, label: 'Table' }, more);
 }
 
-/** Returns a function that reads one page of the invitations from an imported table. */
 async function readerOf(visit: Visit, runId: string) {
   const { app, organisationId } = visit;
   const of = { runId, visibility: await visibilityOf(visit), now: new Date(app.clock.nowMs()) };

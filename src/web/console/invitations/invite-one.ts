@@ -28,7 +28,7 @@ async function namedLearner({ app, organisationId, query }: Visit, visibility: V
   const id = query.get('learner_id');
   if (id === null) return {};
   const found = await findLearnerHead(app.db, organisationId, visibility, id);
-  // The form finds an existing learner by reference. For a learner without one it would create a second learner.
+  // The form finds an existing learner by reference. It would create a second learner if the learner has none.
   if (found === undefined || found.ref === null) throw new NoSuchPage();
   return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
 }
@@ -175,10 +175,7 @@ async function invite(visit: Visit): Promise<Answer> {
   return { to: `${base}/invitations/${outcome.invitation.invitation_id}?did=${outcome.outcome}` };
 }
 
-/**
- * Reads the form into the cells of a table row.
- * @returns `isNew`: the person chose a new learner, not an existing one of the same name
- */
+/** @returns `isNew`: whether the person chose a new learner instead of an existing one of the same name */
 function readCells({ form: sent }: Visit): { cells: Cells; isNew: boolean } {
   const cells: Cells = {};
   for (const column of columns) if (sent.text(column) !== '') cells[column] = sent.text(column);

@@ -16,7 +16,6 @@ import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, inBa
 import { visibilityOf } from '../kit/reader.ts';
 import { confirmPage } from '../kit/page.ts';
 
-/** Pages for a table of learners once it is read: preview, corrections, progress and report. */
 export const inviteRunRoutes: ConsoleRoute[] = [
   get('/invite/{run_id}', inviters, run),
   post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
@@ -126,7 +125,6 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
   };
 }
 
-/** Rows with faults come first, then rows that may be wrong. */
 async function questions(visit: Visit, found: Run, doubtful: number, faults: Faults): Promise<Content> {
   const { app, base, organisationId } = visit;
   const which = found.faulty > 0 ? 'faulty' : 'doubtful';

@@ -23,10 +23,7 @@ import { inviters } from '../../../organisations/users/roles.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { formPage } from '../kit/page.ts';
 
-/**
- * Staff invite many learners with a table. They check and correct its rows, then a background job creates the
- * invitations.
- */
+/** Staff invite many learners with a table. They correct its rows, then a background job creates the invitations. */
 export const inviteRoutes: ConsoleRoute[] = [
   get('/invite', inviters, tablePage, { menu: 'Invite learners' }),
   post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
@@ -99,8 +96,7 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     fields: (f) => [
       f.lines('rows', 'Rows from a spreadsheet', {
         hint: html`One learner per line. Default columns: <code>${inviteColumns.slice(0, 5).join(', ')}</code> …`,
-        // A large table is not shown again, because it would make the page slow. The person corrects it in the
-        // spreadsheet.
+        // A large table is not shown again, because it would make the page slow.
         value: typed.length > limits.formBytes ? '' : typed,
         rows: 10,
       }),
@@ -173,11 +169,8 @@ export async function runOf(visit: Visit): Promise<Run> {
   return found;
 }
 
-/** Questions about rows of a table that may be wrong, asked before anyone is invited. */
-
 const fieldOf = ({ row_no }: Pick<RunRow, 'row_no'>) => `row-${row_no}`;
 
-/** Repairs text that was read in a wrong encoding. */
 const repairedCells = (cells: Cells): Cells =>
   Object.fromEntries(Object.entries(cells).map(([column, value]) => [column, repaired(value)]));
 

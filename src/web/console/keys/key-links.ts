@@ -119,7 +119,6 @@ async function revoke({ base, organisationId, params, change }: Visit): Promise<
   return { to: `${base}/keys?did=link-revoked` };
 }
 
-/** The fields that the forms for a key and for a set-up link share. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
   const f = fieldsOf(visit, faults);
   return [

@@ -82,7 +82,7 @@ async function keys(visit: Visit): Promise<Answer> {
   });
 }
 
-/** A key of another organisation is the same 404 as an unknown key. */
+/** A key of another organisation gets the same 404 as an unknown key. */
 async function keyOf({ app, organisationId, params }: Visit): Promise<AccessKey> {
   const found = await findKey(app.db, organisationId, params.key_id!);
   if (found === undefined) throw new NoSuchPage();

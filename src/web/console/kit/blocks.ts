@@ -41,7 +41,7 @@ export function readSort<By extends string>(query: URLSearchParams, known: reado
   return by === undefined ? { by: known[0], descending: false } : { by, descending };
 }
 
-/** What the links in a table's head need: the page's URL, and the order that is shown now. */
+/** The page's URL and the current order, from which the links in a table's head are made. */
 type Sorting = { path: string; query: URLSearchParams; by: string; descending: boolean };
 
 function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
@@ -59,7 +59,6 @@ export type TableWords = {
   /** Replaces a table without rows; null shows nothing. */
   none?: Content;
   sorting?: Sorting;
-  /** The head stays visible while a long table scrolls. */
   sticky?: true;
 };
 
@@ -91,10 +90,7 @@ export function readCount(query: URLSearchParams, name: string): number {
   return /^\d{1,6}$/.test(text) ? Number(text) : 0;
 }
 
-/**
- * Reads one row more than a page shows, to learn whether a next page exists.
- * @returns `last`: the last row of this page, if a next page exists
- */
+/** Reads one row more than a page shows. `last`: the last row of this page, if a next page exists. */
 export async function readPage<Row>(
   read: (limit: number) => Promise<readonly Row[]>,
   max: number = limits.consoleRows,
@@ -163,7 +159,6 @@ export function filters(action: string, fields: Content, verb = 'Filter'): Marku
   return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;
 }
 
-/** Shows the progress of a background job. The job continues if the person leaves the page. */
 export function progress(label: string, done: number, total: number, here: string): Markup {
   return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${number(done)} of ${number(total)}. <a href="${here}">Reload</a>, or leave this page. The work continues.</p></div>`;
 }
@@ -217,7 +212,6 @@ export function instant(at: Instant | null, zone: string): Markup | null {
   return timeTag(at, dateOf(at).toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' }));
 }
 
-/** Replaces the UTC times in a sentence by local times of the time zone. */
 export function withLocalTimes(sentence: string, zone: string): Content {
   const parts = sentence.split(/(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3})?(?: UTC|Z))/);
   return parts.map((part, i) =>
@@ -233,5 +227,4 @@ export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(a
 export const code = (text: string | null | undefined, none: Content = null): Content =>
   text == null ? none : html`<code>${text}</code>`;
 
-/** Links an error code of the API to its page in the documentation. */
 export const codeLink = (code: string): Markup => html`<a href="${errorPage(code)}"><code>${code}</code></a>`;

@@ -39,10 +39,7 @@ export function isUnprompted(headers: IncomingHttpHeaders): boolean {
   return ['same-origin', 'none'].includes(String(headers['sec-fetch-site']));
 }
 
-/**
- * Returns a redirect target within the console. Any other URL is replaced by the fallback, so no link leads to another
- * site.
- */
+/** Returns the fallback unless the path is in the console, so that no link redirects to another site. */
 export function safeAddress(path: string, baseUrl: string, fallback = '/console'): string {
   if (!path.startsWith('/') || path.length > 2000 || !URL.canParse(path, baseUrl)) return fallback;
   const url = new URL(path, baseUrl);
@@ -50,6 +47,5 @@ export function safeAddress(path: string, baseUrl: string, fallback = '/console'
   return url.pathname + url.search;
 }
 
-/** The page that follows sign-in, from the form or the query. */
 export const wantedPage = ({ query, form: sent, app }: OpenVisit): string =>
   safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);

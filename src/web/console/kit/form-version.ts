@@ -15,7 +15,6 @@ export type FormVersion = { version: string; faults?: Faults; overtaken?: Markup
 
 export const versionField = (version: string): Markup => hiddenField('version', version);
 
-/** The version that the page showed to the sender of the form. */
 export const sentVersion = ({ form: sent }: Visit): string => sent.raw('version');
 
 /**
@@ -43,7 +42,6 @@ export async function saveVersion<T>(
 
 type Compared = readonly [label: string, now: string, sent: string];
 
-/** Lists the fields where the stored record differs from the sent form. */
 export function overtakenNote(compared: readonly Compared[]): Markup {
   const rows = compared.filter(([, now, sent]) => now !== sent);
   const caption = 'Fields that differ';

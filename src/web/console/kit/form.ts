@@ -48,7 +48,6 @@ export class Form {
 /** For each field with a fault: a sentence that says what to do. */
 export type Faults = Record<string, string>;
 
-/** Keeps only the fields with a fault. */
 export const faultsIn = (found: Record<string, string | null | false | undefined>): Faults =>
   Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => typeof one[1] === 'string'));
 
@@ -60,7 +59,6 @@ export type Choices = readonly Choice[] | Readonly<Record<string, string>>;
 const listed = (choices: Choices): readonly Choice[] =>
   Array.isArray(choices) ? choices : Object.entries(choices).map(([value, label]) => ({ value, label }));
 
-/** Adds an empty choice at the top. */
 export const any = (choices: Choices, label = 'Any'): Choice[] => [{ value: '', label }, ...listed(choices)];
 
 /** `value` is always shown; `initial` only before the form is sent. */
@@ -162,17 +160,12 @@ export class Fields {
     })}</fieldset>`;
   }
 
-  /**
-   * A hidden ID for the record that the form creates. A form that is sent twice has one ID, so it creates one record.
-   */
+  /** A hidden ID for the record that the form creates, so that a form that is sent twice creates one record. */
   once({ random }: Pick<App, 'random'>): Markup {
     return hiddenField('once', this.#sent.text('once') || random.uuid());
   }
 
-  /**
-   * The summary of faults with the form below it.
-   * @param options.to the URL to send to; the default is the page's own
-   */
+  /** @param options.to the URL to send to; the default is the URL of the page */
   form(button: string, options: FormOptions = {}, fields: Content = null): Markup {
     const { to: action = this.#path, cancel, danger, upload } = options;
     const enctype = upload === true ? 'multipart/form-data' : null;
@@ -194,7 +187,6 @@ export const readonlyField = (name: string, label: string, value: string): Marku
 export const hiddenField = (name: string, value: string): Markup =>
   html`<input${attributes({ type: 'hidden', name, value })}>`;
 
-/** Each line of the summary links to its field. */
 export function faultSummary(faults: Faults): Markup | null {
   const entries = Object.entries(faults);
   if (entries.length === 0) return null;
@@ -217,6 +209,5 @@ export const newPasswordField = (f: Fields, label: string): Markup =>
     autocomplete: 'new-password',
   });
 
-/** The IDs of ticked rows. */
 export const chosenIds = ({ form: sent }: { form: Form }, name: string): string[] =>
   [...new Set(sent.all(name).map((id) => id.toLowerCase()))].filter(isUuid);

@@ -72,9 +72,7 @@ function header({ session, organisation, search }: Frame): Markup {
 const menuLink = ({ to, label, here }: { to: string; label: string; here: Here }): Markup =>
   html`<a href="${to}"${attributes({ 'aria-current': here })}>${label}</a>`;
 
-/**
- * A wide screen shows the sections in a line, and the pages of the open section below. A narrow screen folds the menu.
- */
+/** A wide screen shows the sections in a row, and the open section's pages below. A narrow screen collapses both. */
 function menu({ menu: sections }: Frame): Markup | null {
   if (sections.length === 0) return null;
   const pages = (section: MenuSection) =>

@@ -10,9 +10,7 @@ import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { number } from './blocks.ts';
 
-/**
- * This field chooses among any number of groups without a script. Its search button sends the form to the same page.
- */
+/** A field for any number of groups, without a script. Its search button sends the form to the same page. */
 
 /** Whether the form was sent to search for groups: by the search button, or by Enter with a changed search text. */
 export function looksForGroups(sent: Form): boolean {

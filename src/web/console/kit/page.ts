@@ -8,7 +8,6 @@ type Head = Omit<Page, 'main'>;
 type FormPage = Head &
   FormOptions & { intro?: Content; button: string; fields?: (f: Fields) => Content; also?: Content };
 
-/** A page with a form. The "Cancel" link leads to the page that `back` names. */
 export function formPage(visit: { form: Form; path: string }, page: FormPage): Page {
   const { intro, button, fields, also, to, cancel = page.back?.to, danger, upload, ...head } = page;
   const f = fieldsOf(visit, page.faults);
@@ -30,7 +29,6 @@ type ListPage<Row> = Head &
   TableWords & {
     intro?: Content;
     filters?: (q: Fields) => Content;
-    /** Content between the filters and the table. */
     note?: Content;
     rows: readonly Row[];
     columns: Columns<Row>;
@@ -43,7 +41,6 @@ type ListPage<Row> = Head &
     kept?: URLSearchParams;
   };
 
-/** A page with a list: its filters, table and pager. */
 export function listPage<Row>(visit: { path: string; query: URLSearchParams }, page: ListPage<Row>): Page {
   const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after, kept } = page;
   const { title, heading, says, back, faults } = page;
@@ -60,7 +57,6 @@ export function listPage<Row>(visit: { path: string; query: URLSearchParams }, p
   };
 }
 
-/** A page without a form that says what happened and what to do. */
 export function messagePage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };
 }

@@ -5,10 +5,7 @@ import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 
-/**
- * Page tokens are sealed for readers with limited visibility, because a token may contain a row that a tutor must not
- * see.
- */
+/** Page tokens are sealed for limited readers, because a token may contain a row that the reader must not see. */
 type Reader = Pick<Visit, 'app' | 'path'> & {
   organisation: Pick<Visit['organisation'], 'organisation_id'>;
   session: Pick<Visit['session'], 'user_id'>;

@@ -9,10 +9,7 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 
-/**
- * A page, a file, or a redirect. Redirects have status 303, so that reloading the next page does not send the form
- * again.
- */
+/** A page, a file, or a redirect with status 303, so that reloading the next page does not send the form again. */
 export type Answer = (
   | (Page & { status?: number | undefined; headers?: Record<string, string> })
   | { to: string }
@@ -20,9 +17,7 @@ export type Answer = (
 ) & {
   /** The new session token; null ends the session. */
   token?: string | null;
-  /**
-   * The learner or result that the page shows, for the access log. Set this field if the URL does not name the record.
-   */
+  /** The learner or result that the page shows, for the access log, if the URL does not name the record. */
   about?: { of: 'learner' | 'result'; id: string };
   /** The sealed state of a sign-in at an identity provider, for its cookie; null deletes the cookie. */
   errand?: string | null;
@@ -35,7 +30,6 @@ export const statusOf = ({ status, faults = {} }: Pick<Extract<Answer, Page>, 's
 export type OpenVisit = {
   app: App;
   requestId: string;
-  /** The client's IP address, to throttle attempts. */
   address: string;
   client: string;
   path: string;
@@ -54,7 +48,6 @@ export type PersonVisit = OpenVisit & { session: Session };
 export type Visit = PersonVisit & {
   organisation: Membership;
   organisationId: number;
-  /** The organisation's time zone. */
   zone: string;
   role: Role;
   userId: string;
@@ -69,7 +62,7 @@ export type Visit = PersonVisit & {
   change<T extends string | null | false>(inside: (work: UnitOfWork) => Promise<T>): Promise<T>;
 };
 
-/** The ID of what was changed, or a function from the result to it. Results of type void need such a function. */
+/** The ID of the changed record, or a function that returns the ID for a result. A void result needs a function. */
 export type Resource<T> = ((result: T) => string | null | false | undefined) | ([T] extends [void] ? never : string);
 
 export type Section = 'day' | 'integration' | 'organisation';
@@ -114,7 +107,7 @@ export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): bo
   return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
 }
 
-/** Answers with a 404. Unknown IDs and IDs that the person may not see give the same response. */
+/** Raised to answer with a 404. Unknown IDs and IDs that the person may not see get the same response. */
 export class NoSuchPage extends Error {}
 
 /** The action in the audit log: the method and the path, with parameters by name (`{learner_id}`). */
@@ -126,10 +119,7 @@ export async function mustBeSignedIn(work: UnitOfWork, sessionId: string): Promi
   if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
 }
 
-/**
- * Runs a change and its audit row in one transaction.
- * @throws NoSuchPage if the session has ended; nothing is changed
- */
+/** Runs a change and its audit row in one transaction. @throws NoSuchPage if the session has ended */
 export function act<T>(
   app: App,
   by: { organisationId: number; userId: string; sessionId: string; action: string; requestId: string },
@@ -146,10 +136,7 @@ export function act<T>(
   });
 }
 
-/**
- * Changes the person's own account in one transaction.
- * @throws NoSuchPage if the session has ended; nothing is changed
- */
+/** Changes the person's own account in one transaction. @throws NoSuchPage if the session has ended */
 export function actAlone<T>({ app, session }: PersonVisit, inside: (work: UnitOfWork) => Promise<T>): Promise<T> {
   return withUnitOfWork(app, null, async (work) => {
     await mustBeSignedIn(work, session.session_id);
@@ -175,10 +162,7 @@ export function onceOf({ app, form }: OpenVisit): string {
   return isUuid(once) ? once : app.random.uuid();
 }
 
-/**
- * Starts a job, and logs its failure under the name `failed`. If the process ends, another one continues the job within
- * a minute.
- */
+/** Starts a job, and logs its failure as `failed`. If this process ends, another process continues the job. */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
   void run.catch((error: unknown) => log.error(failed, errorFields(error)));
 

@@ -8,7 +8,6 @@ import { type Answer, type ConsoleRoute, type Visit, get, statusOf } from '../ki
 import { auditReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 
-/** A page lists the people who opened a learner's pages. This module also records each opened page. */
 export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 
 /** The kind of record that each URL parameter names. */
@@ -19,10 +18,7 @@ const named = [
   ['other_id', 'learner'],
 ] as const;
 
-/**
- * Records in the access log that a page or file about one learner is sent. A form that is shown again with faults
- * counts too.
- */
+/** Records in the access log that a page or file about one learner is sent, including a form with faults. */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
   const isShown = 'file' in answered || ('title' in answered && [200, 422].includes(statusOf(answered)));
   if (!isShown) return;

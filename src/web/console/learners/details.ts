@@ -37,7 +37,7 @@ export const learnerDetailRoutes: ConsoleRoute[] = [
   ),
 ];
 
-/** An erased learner has neither name nor email address, so pages that change them are a 404. */
+/** An erased learner has neither name nor email address, so the pages that change them return a 404. */
 async function presentOf(visit: Visit): Promise<LearnerHead> {
   const head = await headOf(visit);
   if (head.full_name === '') throw new NoSuchPage();
@@ -112,8 +112,7 @@ async function rename(visit: Visit): Promise<Answer> {
     );
     return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
   } catch (error) {
-    // We refuse a name that equals the learner's reference. While the confirmation was open, another person gave the
-    // learner a reference that equals this name.
+    // While the confirmation was open, another person may have given the learner a reference that equals the name.
     if (!(error instanceof NameRefused)) throw error;
     return namePage(visit, head, fullName, { full_name: isReference });
   }

@@ -19,7 +19,7 @@ export const erasureRoutes: ConsoleRoute[] = [
   ...formRoutes('/learners/{learner_id}/export', managers, showExport, sendExport, { proof: true }),
 ];
 
-/** A learner of another organisation or an erased learner is the same 404 as an unknown learner. */
+/** A learner of another organisation or an erased learner gets the same 404 as an unknown learner. */
 export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
   findOr404(visit, 'learner_id', (tx, organisationId, id) =>
     previewErasure(tx, organisationId, id, new Date(visit.app.clock.nowMs())),
@@ -54,8 +54,7 @@ async function erase(visit: Visit): Promise<Answer> {
   const id = params.learner_id!.toLowerCase();
   if (!isUuid(id)) throw new NoSuchPage();
   await change((work) => eraseLearner(work, organisationId, id, { actor: userId }), id);
-  // If the form is sent twice, the second request finds the first request's erasure and also redirects to the erasure's
-  // page.
+  // If the form is sent twice, the second request redirects to the erasure that the first request created.
   if ((await findErasure(visit.app.db, organisationId, id)) === undefined) throw new NoSuchPage();
   return { to: `${base}/learners/${id}/erased` };
 }
@@ -79,10 +78,7 @@ async function erased(visit: Visit): Promise<Answer> {
   };
 }
 
-/**
- * Offers everything stored about a learner in one file, to answer a subject access request (UK GDPR, articles 15 and
- * 20).
- */
+/** Offers all data about a learner in one file, for a subject access request (UK GDPR, articles 15 and 20). */
 async function showExport(visit: Visit): Promise<Answer> {
   const one = await learnerOf(visit);
   return confirmPage(visit, {

@@ -26,7 +26,7 @@ import { traceLink } from '../organisation/trace.ts';
 
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 
-/** A learner whom the person may not see is the same 404 as an unknown learner. */
+/** A learner whom the person may not see gets the same 404 as an unknown learner. */
 export async function headOf(visit: Visit): Promise<LearnerHead> {
   const { app, organisationId, params } = visit;
   const found = await findLearnerHead(app.db, organisationId, await visibilityOf(visit), params.learner_id!);
@@ -81,7 +81,7 @@ async function learner(visit: Visit): Promise<Answer> {
 
 function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerHead): Content {
   const here = `${base}/learners/${id}`;
-  // The form finds an existing learner by reference. For a learner without one it would create a second learner.
+  // The form finds an existing learner by reference. It would create a second learner if the learner has none.
   const canInvite = ref !== null && inviters.includes(role);
   const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite learner</a>`;
   if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
@@ -256,10 +256,7 @@ async function forDevelopers(visit: Visit, { learner_id }: LearnerHead): Promise
   };
 }
 
-/**
- * The chart shows a learner's results in a subject over time, with 95 % intervals. A table on the page shows the same
- * facts.
- */
+/** The chart shows a learner's results over time, with 95 % intervals. A table on the page shows the same facts. */
 
 const width = 360;
 const rungHeight = 26;

@@ -42,7 +42,6 @@ const placementWords: Record<keyof typeof placements, string> = {
   not_placed: 'Not placed',
 };
 
-/** Reads the filter from the query, and ignores unknown values. */
 function readFilter(query: URLSearchParams, text: string | null): LearnerFilter {
   const groupIds = ['group', 'team'].map((name) => uuidIn(query, name)).filter((id) => id !== null);
   const placement = query.get('placement') ?? '';
@@ -154,7 +153,7 @@ function shown(
   if (learners.length === 0) return empty(note ?? none);
   const path = `${base}/learners`;
   const unpaged = withQuery('', query, { after: null, before: null, did: null });
-  // A search shows no links that sort the table: they are URLs, which do not contain the search text.
+  // Links that sort the table are URLs, which must not contain the search text, so a search shows no such links.
   const sorted_ = filter.text === null ? { path, query: new URLSearchParams(unpaged), ...sorting } : undefined;
   return [
     note && html`<p role="status">${note}</p>`,

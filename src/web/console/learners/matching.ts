@@ -9,10 +9,7 @@ import { buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 
-/**
- * Pages for learners whom platforms cannot match: learners without a reference, and learners who may be the same
- * person.
- */
+/** Platforms cannot match learners without a reference, or learners who may be the same person. */
 export const matchingRoutes: ConsoleRoute[] = [
   get('/matching', managers, matching, { menu: 'Matching' }),
   post('/matching/distinct', managers, distinct),
@@ -108,7 +105,6 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
   };
 }
 
-/** A table of similar learners. Each row offers to compare its learner with the first one. */
 function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Content {
   const { base, zone } = visit;
   const first = members[0]!;

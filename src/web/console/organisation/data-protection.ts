@@ -31,8 +31,6 @@ import {
 import { findLearnersByIds } from '../../../records/learners/learners.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 
-/** Pages for data subject requests and complaints, each with its deadline. */
-
 const path = '/data-protection';
 
 export const dataProtectionRoutes: ConsoleRoute[] = [

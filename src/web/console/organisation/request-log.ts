@@ -21,16 +21,13 @@ export const logRoutes: ConsoleRoute[] = [
 
 const dayMs = 86_400_000;
 const days = 90;
-/**
- * The page of errors shows only recent ones, because they may still need a fix. The request log also has older ones.
- */
+/** The page of errors shows only recent ones, because they may still need a fix. */
 const errorDays = 30;
 const rowsOnPage = 50;
 const classes = { '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx': '4xx, refused', '5xx': '5xx, failed' };
 
 const routeChoices = Object.fromEntries(routes.map(({ method, path }) => Array(2).fill(`${method} ${path}`)));
 
-/** Reads the filter from the query, and ignores unknown values. */
 function readFilter({ query, app, zone }: Visit, lastDays = days): LogFilter {
   const now = app.clock.nowMs();
   const text = (name: string) => (query.get(name) ?? '') || null;

@@ -21,9 +21,7 @@ import type { FormVersion } from '../kit/form-version.ts';
 import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { confirmPage } from '../kit/page.ts';
 
-/**
- * Pages that set how long each kind of data is kept. A dry run counts what is due before a background job deletes it.
- */
+/** Pages that set how long each kind of data is kept. A dry run counts the data before a job deletes it. */
 
 const path = '/data-protection/retention';
 

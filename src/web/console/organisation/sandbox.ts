@@ -32,10 +32,7 @@ const byOf = ({ userId, requestId }: Visit, route: ConsoleRoute) => ({
   requestId,
 });
 
-/**
- * Refuses the change if the session has ended. Other actions check this in `visit.change`, which these changes do not
- * use.
- */
+/** Refuses the change if the session has ended, because these changes do not use `visit.change`. */
 const guardOf =
   ({ session }: Visit) =>
   (work: UnitOfWork): Promise<void> =>
@@ -99,9 +96,7 @@ async function beginAnew(visit: Visit): Promise<Answer> {
   );
 }
 
-/**
- * The sandbox exists but its example data is incomplete. The general error page would wrongly say that nothing changed.
- */
+/** The sandbox exists without all example data, so the general error page would wrongly say that nothing changed. */
 function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
   if (!(error instanceof NotSeeded)) throw error;
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });

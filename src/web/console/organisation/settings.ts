@@ -161,7 +161,7 @@ function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string
 
 export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
-/** What the page calls each cause of an email. The key is the first word of the stored cause. */
+/** The page's names for the causes of emails. A key is the first word of the stored cause. */
 const causeNames: Record<string, string> = {
   invitation: 'Invitation',
   key_link: 'Set-up link for a vendor',

@@ -5,8 +5,6 @@ import { filtersOf } from '../kit/form.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
 
-/** The page says in one sentence how far a result has come, and shows the proof below. */
-
 export const traceRoutes: ConsoleRoute[] = [
   get('/trace', logReaders, trace, { menu: 'Trace result', section: 'integration' }),
 ];

@@ -38,7 +38,7 @@ import { visibilityOf } from '../kit/reader.ts';
 
 export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
-/** The most results of a group, over all subjects, whose domains the page averages. */
+/** The page averages the domains of at most this many results of a group, over all subjects. */
 const maxForDomains = 300;
 /** The most pages of results that are read to find results for the averages. */
 const maxLooks = 5;
@@ -48,7 +48,6 @@ export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
-/** Shows a count with its share of the total, as text and as a bar. */
 function share(n: number, of: number): Content {
   return n === 0
     ? '0'
@@ -103,9 +102,7 @@ async function typePage(visit: Visit): Promise<Answer> {
 /** `isMore`: the group has further results, assessed earlier than these. */
 export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
 
-/**
- * Each learner's latest result in each subject. In a large group, only the most recently assessed results are returned.
- */
+/** Each learner's latest result in each subject; in a large group, only the most recently assessed results. */
 export async function latestOf(
   db: Database,
   organisationId: number,

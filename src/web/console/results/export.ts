@@ -41,7 +41,6 @@ const formats = [
   },
 ];
 
-/** A page that asks for the file's format before an export. The URL of its form contains the filter. */
 export function formatPage(
   visit: Visit,
   page: { title: string; back: { to: string; label: string }; intro: Content; also?: Content },
@@ -137,8 +136,7 @@ export async function downloadedResults(
   { funding, ...options }: { name: string; resource: string; kept: URLSearchParams; funding: FundingColumns | null },
 ): Promise<Answer> {
   const max = await maxRows(visit, look);
-  // An inexact count may be too high, so only an exact count refuses here. Otherwise the download breaks off when the
-  // sheet is full.
+  // We refuse only if the count is exact. Otherwise it may be too high, and a full sheet ends the download.
   if (formatOf(visit) === 'xlsx' && max.exact && max.n >= limits.sheetRows)
     return {
       status: 422,

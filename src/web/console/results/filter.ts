@@ -17,9 +17,7 @@ import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { startOfDay, endOfDay } from '../../../organisations/zone.ts';
 
-/**
- * The query of a URL contains the filter of results: IDs, words and dates, never a name. Unknown values are ignored.
- */
+/** The URL's query contains the filter of results: IDs, words and dates, never a name. */
 
 /** The levels by their number in a result's facet (src/records/results/facet.ts). */
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
@@ -32,9 +30,7 @@ const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 const isDay = (value: string) => startOfDay(value, 'UTC') !== null;
 const isYes = (value: string) => value === 'yes';
 
-/**
- * The parameters of a filter, each with its check. A day is checked in UTC, because every time zone has the same days.
- */
+/** The check of each filter parameter. A day is checked in UTC, because all time zones have the same days. */
 const checks = {
   team: isUuid,
   type: (value: string) => groupTypes.some((one) => one === value),
@@ -157,7 +153,6 @@ export async function resultFields(visit: Visit): Promise<Content> {
   ];
 }
 
-/** Describes the filter in words, for the page of an export. */
 export async function filterInWords(visit: Visit): Promise<Record<string, string | undefined>> {
   const { query } = visit;
   const value = (name: (typeof filterNames)[number]) => valueOf(query, name);

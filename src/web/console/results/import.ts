@@ -80,8 +80,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
   if (bytes === null) return showForm(visit, { file: 'There is no file. Choose a file, or paste its rows.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
-  // A form that is sent twice creates one import. The same form with another file, after "Back", creates another
-  // import.
+  // If a form is sent twice, it creates one import, unless the person went back and chose another file.
   const runId = uuidOf(onceOf(visit), JSON.stringify([hash('sha256', bytes), dates, events]));
   let trial;
   try {

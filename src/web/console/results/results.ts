@@ -33,7 +33,6 @@ export const resultRoutes: ConsoleRoute[] = [
   get('/results/{assessment_id}/evidence', learnerReaders, evidence),
 ];
 
-/** Reads the order from the query. By default the newest result comes first. */
 export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
   const text = query.get('sort') ?? '-assessed';
   const sort = resultSorts.find((one) => one === text.replace(/^-/, ''));
@@ -117,7 +116,7 @@ export const exportLink = (path: string, kept: URLSearchParams, words: string): 
 
 export const thereMayBeMore = html`<p>There may be more. Open the next page.</p>`;
 
-/** A result of a learner whom the person may not see is the same 404 as an unknown result. */
+/** A result of a learner whom the person may not see gets the same 404 as an unknown result. */
 export const resultOf = (visit: Visit): Promise<ResultDetail> =>
   findOr404(visit, 'assessment_id', async (tx, organisationId, id) =>
     findResult(tx, organisationId, id, await visibilityOf(visit)),

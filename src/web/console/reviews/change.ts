@@ -19,7 +19,6 @@ import { inviters } from '../../../organisations/users/roles.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
-/** Pages on which a reviewer decides about a result. */
 export const reviewChangeRoutes: ConsoleRoute[] = [
   post('/review/{assessment_id}/confirm', inviters, confirm),
   ...formRoutes('/review/{assessment_id}/place', inviters, placePage, place, { proof: true }),
@@ -88,7 +87,6 @@ async function confirm(visit: Visit): Promise<Answer> {
   return decided(visit, id, (work) => confirmResult(work, organisationId, id, decision), to);
 }
 
-/** The result, and the decision that the form contains. */
 async function readReview(visit: Visit, needsReason: boolean) {
   const result = await openResult(visit);
   return { ...result, ...readDecision(visit, result, needsReason) };
@@ -258,8 +256,7 @@ async function amend(visit: Visit): Promise<Answer> {
   if (isFaulty(faults)) return amendPage(visit, faults);
   const id = result.of.assessment_id;
   const amendIt = async (work: UnitOfWork) => {
-    // An amendment does not answer the learner's request, so no answer is needed. The result must be the version that
-    // the person saw.
+    // The answer is empty, because an amendment does not answer the learner's request for a review.
     const found = await openReview(work, organisationId, id, { ...decision, answer: '' });
     if (isRefusal(found)) return found;
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });

@@ -23,11 +23,8 @@ import { type Faults, type Fields, hiddenField, fieldsOf } from '../kit/form.ts'
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 
-/** The page shows how a result was made, and what reviewers have decided about it. */
-
 export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 
-/** A result that the person may see, with its reviews. */
 export type ReviewedResult = {
   of: VisibleResult;
   row: StoredAssessment;
@@ -36,10 +33,7 @@ export type ReviewedResult = {
   waiting: Review | null;
 };
 
-/**
- * Reads a result with its reviews.
- * @throws NoSuchPage if there is no such result or the person may not see the learner
- */
+/** @throws NoSuchPage if there is no such result or the person may not see the learner */
 export async function openResult(visit: Visit): Promise<ReviewedResult> {
   const visibility = await visibilityOf(visit);
   return findOr404(visit, 'assessment_id', async (tx, organisationId, id) => {
@@ -58,7 +52,6 @@ const clock = (ms: number | null): string =>
 
 const figure = (value: number): string => value.toFixed(2).replace('-', '−');
 
-/** The fields that all forms of a decision share. */
 export const decisionFields = (
   f: Fields,
   { row, reviews, waiting }: ReviewedResult,

@@ -88,7 +88,6 @@ async function account(visit: PersonVisit): Promise<Answer> {
   };
 }
 
-/** The person's organisations that have an identity provider. */
 async function withProviders({ app, session: { memberships } }: PersonVisit): Promise<Membership[]> {
   const found = await Promise.all(memberships.map((one) => findProvider(app.db, app.keyring, one.organisation_id)));
   return memberships.filter((_, i) => found[i] !== undefined);

@@ -6,9 +6,7 @@ import { checkUrl } from '../../../platform/validation/networks.ts';
 import { createResolver } from '../../../integrations/webhooks/http/resolve.ts';
 import { openAgent } from '../../../integrations/webhooks/http/send.ts';
 
-/**
- * This module calls an organisation's identity provider, only while a person signs in or an owner saves the settings.
- */
+/** The service calls an organisation's identity provider only during a sign-in or when its settings are saved. */
 
 /** The URL to which every identity provider redirects the browser after sign-in. */
 export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/callback`;
@@ -16,10 +14,7 @@ export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/c
 /** The state of a sign-in at the provider, sealed in a cookie of the browser. */
 export type Journey = { state: string; nonce: string; verifier: string };
 
-/**
- * A person as the provider describes them. `seenMs`: when they last entered the password (`auth_time`); null if
- * unknown.
- */
+/** `seenMs`: when the person last entered the password at the provider (`auth_time`); null if unknown. */
 export type Somebody = { subject: string; name: string | null; seenMs: number | null };
 
 /** Raised if the provider cannot be reached or its answer is not valid. */
@@ -35,9 +30,7 @@ export class StaleProof extends ProviderFailed {
   readonly code = 'stale_proof';
 }
 
-/**
- * An organisation chooses the provider's URL, so requests obey the rules of webhook URLs, with limits of time and size.
- */
+/** The organisation chooses this URL, so requests follow the rules of webhook URLs, with time and size limits. */
 function boundedFetch(app: App): OpenId.CustomFetch {
   const allowNetworks = app.settings.webhookAllowNetworks;
   return async (url, options) => {
@@ -75,7 +68,6 @@ const openId = () => import('openid-client');
 
 type Kept = { configuration: Promise<OpenId.Configuration>; sinceMs: number; forMs: number };
 
-/** Configurations of providers that this process has discovered, oldest first. */
 const keptOf = new WeakMap<App['db'], Map<string, Kept>>();
 
 /** Returns the provider's discovered configuration. Sign-ins at the same time share one discovery. */
@@ -144,10 +136,7 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
 /** The error codes for an unknown client or a wrong client secret (RFC 6749, 5.2). */
 const unknownClient = ['invalid_client', 'unauthorized_client'];
 
-/**
- * Tests the settings with an invented code, because a provider checks the client before the code.
- * @returns the wrong setting, or null
- */
+/** Tests settings with an invented code, because a provider checks the client first. @returns the wrong setting */
 export async function tryProvider(app: App, provider: Provider): Promise<'issuer' | 'client_secret' | null> {
   const oidc = await openId();
   try {

@@ -143,10 +143,7 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
 
 type Refusal = { fault: string; seconds: number };
 
-/**
- * Checks the code of the second factor. Codes are throttled apart from passwords.
- * @returns null if the code is right
- */
+/** Checks the code of the second factor, which has its own throttle. @returns null if the code is right */
 async function codeFault({ app, form: sent, address }: OpenVisit, userId: string): Promise<Refusal | null> {
   const code = sent.text('code');
   if (code === '') return { fault: 'Enter a code.', seconds: 0 };
@@ -210,10 +207,7 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
   });
 }
 
-/**
- * Proves the person again: by the second factor if there is one, otherwise by the password. The session gets a new
- * token.
- */
+/** Proves the person again, by the second factor or else by the password. The session gets a new token. */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.sso_organisation_id !== null)

@@ -29,10 +29,7 @@ export const ssoSettingsRoutes: ConsoleRoute[] = [
 const shared = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\b/;
 const needsTenant = /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com)\b/;
 
-/**
- * The form's version is the time of the last change. A version made from the fields on the page would miss a new
- * secret, because the page does not show the secret.
- */
+/** The form's version is the time of the last change, because the page's fields do not contain the secret. */
 const storedVersion = (provider: StoredProvider | undefined): string => versionOf(provider?.changed_at ?? null);
 
 /** Whether the settings are unchanged. Saving them again would end the sessions of all people. */

@@ -60,7 +60,6 @@ const unavailable: Answer = {
   ),
 };
 
-/** Redirects to the provider, and stores the sealed errand in a cookie. */
 async function leave(visit: OpenVisit, organisationId: number, provider: Provider, purpose: Purpose): Promise<Answer> {
   const { app } = visit;
   try {
@@ -80,7 +79,7 @@ async function leave(visit: OpenVisit, organisationId: number, provider: Provide
   }
 }
 
-/** An organisation without an identity provider is the same 404 as an unknown organisation. */
+/** An organisation without an identity provider gets the same 404 as an unknown organisation. */
 async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: Organisation; provider: Provider }> {
   const id = params.organisation!;
   const organisation = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
@@ -275,8 +274,7 @@ async function confirmed(visit: OpenVisit, { errand, knownAs, held }: Arrival): 
   return { to: errand.to, token };
 }
 
-// Browsers apply form-action to redirects too, so a page whose form leads to the provider must allow the provider's
-// URL.
+// Browsers apply form-action to redirects too, so a page with such a form must allow the provider's URL.
 const leavesByForm = {
   'content-security-policy': pageHeaders['content-security-policy'].replace(
     "form-action 'self'",
@@ -286,10 +284,7 @@ const leavesByForm = {
 
 const isSignedIn = ({ session }: OpenVisit) => session?.stage === 'full';
 
-/**
- * Whether sign-in may start without a question. The question prevents that another site signs a reader in to a wrong
- * account (docs/decisions/0026).
- */
+/** If sign-in started without a question, another site could sign a reader in to a wrong account (decision 0026). */
 export const isPlain = (visit: OpenVisit): boolean => visit.unprompted && !isSignedIn(visit);
 
 export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { issuer: string }): Answer {

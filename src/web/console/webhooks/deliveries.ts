@@ -48,7 +48,6 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
   cancelled: 'Cancelled',
 };
 
-/** Reads the filter from the query, and ignores unknown values. */
 function readFilter({ query, zone }: Visit): DeliveryFilter {
   const [ms, deliveryId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
   return {
@@ -142,10 +141,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   };
 }
 
-/**
- * Finds the subject of a delivery for the access log: by the result if possible, because a merge may change whose
- * reference it is.
- */
+/** Prefers the result in the payload, because a merge may give the reference to another learner. */
 async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
   const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
   if (assessmentId !== undefined) return { of: 'result', id: assessmentId };
@@ -199,10 +195,7 @@ export function payloadFor(role: Role, payload: string): string {
   }
 }
 
-/**
- * Pages that send many deliveries again. They count the deliveries and ask for confirmation, then a background job
- * sends them.
- */
+/** Pages that send many deliveries again: after a confirmation, a background job sends them. */
 export const resendRoutes: ConsoleRoute[] = [
   get('/resends/create', integrators, choosePage),
   post('/resends/failed', integrators, failed),
@@ -235,7 +228,6 @@ async function choosePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   });
 }
 
-/** The deliveries that the form selects: the ticked ones, or all failed ones since a day. */
 function readWhich({ form: sent, zone }: Visit): Which | null {
   const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
   if (ids.length > 0) return ids.length <= maxChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;

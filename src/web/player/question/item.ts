@@ -8,10 +8,7 @@ import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';
 
 const stemId = 'question-text';
 
-/**
- * Shows a question of any type with its controls.
- * @param wanting the fields that need attention, which the error message describes
- */
+/** @param wanting the fields that need attention, which the error message describes */
 export function itemHtml(
   model: RenderModel,
   answer: Answer | null,
@@ -54,7 +51,6 @@ function passageHtml(passage: NonNullable<RenderModel['passage']>, stem: RenderM
 <section class="passage" aria-labelledby="passage-title"><p class="genre">${passage.genre}</p><h2 id="passage-title">${passage.title}</h2>${blocksHtml(passage.blocks)}</section>`;
 }
 
-/** Shows the simulated program in which the learner does the task. */
 function taskHtml(task: NonNullable<RenderModel['task']>, field: (name: string) => Markup): Markup {
   return html`<section class="screen ${task.kind}" aria-labelledby="screen-title"><h2 id="screen-title">${task.title}</h2><div class="screen-body">${task.screen.map((part) => screenPart(part, field))}</div></section>`;
 }

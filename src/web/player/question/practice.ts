@@ -9,10 +9,7 @@ import { type Page, errorSummary } from '../layout.ts';
 import { startForm } from '../pages.ts';
 import { type Subject, subjectNames } from '../../../engine/scoring/levels.ts';
 
-/**
- * One easy question for each subject lets learners try the controls. The item bank does not contain it, and no answer
- * is stored.
- */
+/** Easy questions that are not in the item bank let learners try the controls. No answer is stored. */
 const practices = questions as unknown as Record<Subject, { item: RenderedItem; answer: string }>;
 
 function modelOf(subject: Subject): RenderModel {

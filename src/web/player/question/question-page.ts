@@ -52,7 +52,6 @@ ${item}
   };
 }
 
-/** Says what skipping means before the learner confirms it. */
 export function skipPage(base: string, sitting: SittingRow, position: number): Page {
   return {
     title: `Skip question ${position}?`,

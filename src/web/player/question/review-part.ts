@@ -24,9 +24,7 @@ export type Closing =
     }
   | { kind: 'removed' | 'erased' | 'void'; subject: Subject };
 
-/** What the page needs to show human reviews of a result, and the form that asks for one. */
 export type Asked = {
-  /** The URL to send the form to. */
   address: string;
   reviews: readonly Review[];
   nowMs: number;

@@ -36,10 +36,7 @@ export function marked(text: string): Markup {
   return inlineHtml(parseInline(text));
 }
 
-/**
- * A table that may be wider than a phone. Only the table scrolls, also by keyboard; the script shows a hint when it is
- * too wide.
- */
+/** If the table is wider than a phone, only the table scrolls, also by keyboard, and the script shows a hint. */
 export function dataTable(
   caption: string,
   header: readonly Content[],
