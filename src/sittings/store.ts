@@ -174,7 +174,7 @@ export async function moveSitting(tx: Tx, organisationId: number, from: string, 
   await tx.query(moved, [organisationId, from, to]);
 }
 
-/** Returns those of the invitations that have a sitting, void sittings included. */
+/** Returns the invitations that have a sitting. Void sittings count too. */
 export async function findBegun(tx: Tx, organisationId: number, invitationIds: string[]): Promise<Set<string>> {
   const rows = await tx.query<{ invitation_id: string }>(begun, [organisationId, invitationIds]);
   return new Set(rows.map((row) => row.invitation_id));

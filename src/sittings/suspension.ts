@@ -13,7 +13,7 @@ const add = statement('sitting.add_paused')`
    where i.organisation_id = $1 and i.sitting_id = p.sitting_id and i.outcome is null`;
 
 /**
- * When an organisation is suspended, adds its learners' pauses up to now. The suspension itself doesn't count as a
+ * Adds the learners' pauses up to now when their organisation is suspended. The suspension itself doesn't count as a
  * pause, because learners can't return during it.
  */
 export async function addPausesUntilNow(work: UnitOfWork, organisationId: number): Promise<void> {

@@ -15,7 +15,7 @@ export type Selection = {
   /** `need`: blueprint share minus share so far. `available`: the number of items that can still be selected. */
   domains: { name: string; share: number; given: number; need: number; available: number }[];
   domain: string;
-  /** The planned items of the selected domain or text, best first. `information` is at the target ability. */
+  /** The candidates of the selected domain or text, best first. `information` is at the target ability. */
   candidates: { itemId: string; information: number }[];
   itemId: string;
 };

@@ -27,9 +27,9 @@ export type ContentControl = {
   /** The minimum and maximum number of consecutive questions on one text. */
   minPerSet: number;
   maxPerSet: number;
-  /** In a domain that has texts, the least share of questions on texts. */
+  /** The minimum share of questions on texts, in a domain that has texts. */
   minOnTexts: number;
-  /** On texts of these levels, the least share of questions from these skill groups. */
+  /** The minimum share of questions from these skill groups on texts of these levels. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
   /** By how many logits the first questions aim below the estimate, so that a sitting begins with easy ones. */
   easing: readonly number[];

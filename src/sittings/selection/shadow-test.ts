@@ -19,7 +19,7 @@ export type TestState = {
   openPassage: number;
 };
 
-/** Returns the items of the rest of the test, in no order. There are too few only if the bank has no more. */
+/** Returns the rest of the test without an order. The list is too short only if the bank has no more items. */
 export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   const singles = singlesOf(pool, state.free, state.weights);
   let best = new Draft(pool, { state, singles, fillBy: state.weights, fillFrom: singles });
@@ -34,7 +34,7 @@ export function assembleTest(pool: DeliveryPool, state: TestState): number[] {
   return best.items();
 }
 
-/** `fillBy` selects a draft's first items. It may differ from the weights that compare finished drafts. */
+/** `fillBy` contains the weights that select a draft's first items. `state.weights` compare finished drafts. */
 type Start = {
   state: TestState;
   /** Free items without a text, by domain, heaviest first: `singles` by `state.weights`, `fillFrom` by `fillBy`. */
@@ -143,7 +143,7 @@ class Draft {
     return this.items().reduce((sum, i) => sum + this.state.weights[i]!, 0);
   }
 
-  /** The sum by which kinds and words exceed their maxima. */
+  /** The total by which the numbers of kinds and words exceed their maxima. */
   get excess(): number {
     const { maxPerKind, control } = this.content;
     let excess = Math.max(0, this.#words - control.maxWords);
@@ -354,7 +354,7 @@ class Draft {
     }
   }
 
-  /** Finds the exchange of two items of one domain or text that loses least. The loss must be below `below`. */
+  /** Finds the exchange of two items of one domain or text that loses least weight, and less than `below`. */
   #cheapest(
     mayGo: (out: number) => boolean,
     mayCome: (out: number, into: number) => boolean,

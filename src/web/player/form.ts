@@ -4,7 +4,7 @@ import { ApiError } from '../../platform/errors/errors.ts';
 import { readFields } from '../../api/http/form-fields.ts';
 import { limits } from '../../platform/config/limits.ts';
 
-/** Accepts forms, and large ones only under a valid link. The handler parses the form. */
+/** Accepts forms. A large form needs a valid link. The handler parses the form. */
 export function takeForms(pages: FastifyInstance, isLink: (token: string) => boolean): void {
   pages.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',

@@ -60,7 +60,7 @@ function switched(act: typeof pauseEndpoint, did: string) {
   return async (visit: Visit): Promise<Answer> => {
     const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
     const done = await visit.change((work) => act(work, organisationId, id), id);
-    // If nothing was changed, another person did it first. The page shows the present state.
+    // If nothing was changed, another person made the change first. The page shows the present state.
     return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
   };
 }
