@@ -84,7 +84,7 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
       await page.getByRole('heading', { level: 1, name: /^Import \d/ }).waitFor();
       assert.equal(await page.getByText('rqf_level_code').count(), 1);
       await isSound('what is wrong');
-      await pressByKeyboard(page, 'Import results');
+      await page.getByRole('button', { name: 'Import results' }).press('Enter');
       await page.getByRole('heading', { level: 1, name: /import/ }).waitFor();
       await isSound('what came of it');
     });
