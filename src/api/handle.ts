@@ -34,8 +34,10 @@ export async function handle(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  // 1. Parse path, query and body.
   const { text, ...parsed } = parse(route, request);
 
+  // 2. Find the response that is kept under the Idempotency-Key, or claim the key.
   const kept = route.method === 'POST' ? await keptOrClaim(handling.app, request, `${parsed.path}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
     if (kept.status >= 400) request.code = (JSON.parse(kept.body) as { error: { code: string } }).error.code;
@@ -44,10 +46,13 @@ export async function handle(
     return;
   }
 
+  // 3. Run the route.
   const answer = await run(handling, route, request, reply, parsed, kept);
 
+  // 4. Cache a read that the next poll may repeat.
   if (answer.repeatable === true) remember(handling.cache, request, answer);
 
+  // 5. Send.
   send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
 }
 

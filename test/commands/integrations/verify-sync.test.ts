@@ -403,7 +403,7 @@ suite('ars verify-sync', async () => {
         /refuses the access key/,
       ],
       [{}, ['--api', 'http://127.0.0.1:1', '--mirror', join(folder, 'walk.ndjson')], 1, /cannot be reached/],
-      [{}, ['--api', `${service.url}/docs`, '--mirror', join(folder, 'walk.ndjson')], 1, /base address right/],
+      [{}, ['--api', `${service.url}/docs`, '--mirror', join(folder, 'walk.ndjson')], 1, /Check the URL/],
     ] as const) {
       const called = await call(environment, ...words);
       assert.equal(called.code, code, called.said);

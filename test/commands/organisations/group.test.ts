@@ -98,6 +98,6 @@ suite('ars group and ars team', () => {
     assert.equal((await run(['team', 'members', south])).json.data.length, 2);
     const refused = await run(['group', 'remove', south, '-'], 'ana');
     assert.equal(refused.code, 1);
-    assert.match(refused.said, /managed from the organisation's teams/);
+    assert.match(refused.said, /cannot change groups of type team/);
   });
 });

@@ -80,7 +80,7 @@ L-2,Joe Lost,2026-01-31T09:30:00Z,maths,F,Level 1,2,false`;
   await db.query(`update lineage set identity = '7 1 16384'`);
   await followRestores(app);
   assert.deepEqual([await theirs.ended(), await theirs.kept()], [['cancelled', 'cancelled'], 0]);
-  assert.match((await theirs.why())!, /a backup was restored/);
+  assert.match((await theirs.why())!, /cancelled it after a restore/);
   await setImmediate();
   assert.match(
     service.logged.join(''),

@@ -165,7 +165,7 @@ suite('a reference that is given or changed', () => {
     for (const [ref, says] of [
       ['theirs-now-4', /belongs to another learner/],
       ['theirs-4', /previous reference of another learner/],
-      ['QQ-12-34-56-C', /National Insurance/],
+      ['QQ-12-34-56-C', /without personal data/],
       ['ana@college.example', /opaque reference/],
       ['', /opaque reference/],
       ['x'.repeat(101), /opaque reference/],

@@ -264,11 +264,13 @@ test('text is normalised by personal-data.ts', () =>
 
 suite('the tree', () => {
   // The base only falls. A change that brings a feature adds its lines below and says why in its commit.
-  const base = 72_600;
+  const base = 71_500;
   const features: Record<string, number> = {
     'full help of every command': 700,
     'OpenAPI 3.0.3': 80,
     'Postman collection': 120,
+    'API messages that name the field and the nearest name': 70,
+    'acknowledgement of complaints': 30,
   };
   const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
 
