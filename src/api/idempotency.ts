@@ -41,8 +41,8 @@ export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<
 }
 
 /**
- * `keep` runs in the transaction of the change, so the response is stored exactly if the change is committed. If a
- * repeated request has claimed the key in between, `keep` fails and the change is rolled back.
+ * `keep` runs in the transaction of the change, so the response is stored exactly if the change is committed. If the
+ * claim has ended and a repeated request has claimed the key, `keep` fails and the change is rolled back.
  */
 export type Claim = {
   keep(tx: Tx, reply: KeptReply): Promise<void>;

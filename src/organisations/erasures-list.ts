@@ -5,8 +5,8 @@ import { syncFolder } from '../platform/formats/sync-folder.ts';
 import { isUuid } from '../platform/crypto/random.ts';
 
 /**
- * `ARS_ERASURES_FILE` lists erased learners and deleted organisations outside the database, so that a restore can't bring
- * them back. Each line is JSON with IDs. Lines may repeat.
+ * `ARS_ERASURES_FILE` is outside the database. It lists erased learners and deleted organisations, so that a restore
+ * can't bring them back. Each line is JSON with IDs. Lines may repeat.
  */
 export type ListedErasure = {
   organisation_id: string;

@@ -26,8 +26,8 @@ export function isAbandoned(
 }
 
 /**
- * Returns the milliseconds of a pause that are not added yet. A suspension has added the part before it, so the rest
- * begins when the organisation resumes. If the clock was set back, the result is 0.
+ * Returns the milliseconds to add to the sitting's paused time. After a suspension they count from `resumedAt`, because
+ * the suspension has added the earlier part. If the clock was set back, the result is 0.
  */
 export function pausedMs(lastSeenAt: Date, resumedAt: Date | null, nowMs: number): number {
   return Math.max(0, nowMs - Math.max(lastSeenAt.getTime(), resumedAt?.getTime() ?? 0));

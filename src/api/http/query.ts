@@ -128,7 +128,7 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
     } catch (error) {
       fault ??= error as ApiError;
     }
-    // The specification reports a fault of `since` before a fault of the cursor, and all other faults after it.
+    // The order of the specification: a fault of `since`, then a fault of the cursor, then all other faults.
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
   // The service issues no cursor for invalid parameters, so the cursor is not valid either.

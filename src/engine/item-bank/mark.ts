@@ -150,7 +150,7 @@ export function markField(item: RenderedItem, field: TaskField, key: TaskKeyValu
   return verdict !== 'right' && saysNoAnswer(entry) ? 'empty' : verdict;
 }
 
-/** Whether the text has no letter and no digit, such as "?", "..." or a picture. */
+/** Whether the text has no letter and no digit, such as "?", "..." or an emoji. */
 const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 
 /** The problem to report if the answer is right but isn't written in the form that the question asks for. */

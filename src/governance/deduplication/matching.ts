@@ -5,7 +5,7 @@ import { nilUuid } from '../../platform/crypto/random.ts';
 
 /** Finds learners who may be duplicates, and learners without a reference (docs/decisions/0015). */
 
-/** How many possible duplicates of a learner (`maxTwins`) and learners of a group (`maxAlike`) a page shows at most. */
+/** A page shows at most `maxTwins` possible duplicates of a learner, and `maxAlike` learners with one name or key. */
 const maxTwins = 4;
 const maxAlike = 8;
 

@@ -22,7 +22,7 @@ export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
   macs(purpose: Purpose, text: string): Buffer[];
-  /** Checks a MAC under every listed secret, in constant time. */
+  /** Whether the MAC is valid under the current secret or a previous one. Comparisons take constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
   /** Encrypts with AES-256-GCM. The result contains 12 bytes of nonce, 16 bytes of tag, and the ciphertext. */
   seal(purpose: Purpose, text: string, random: Random): Buffer;

@@ -194,8 +194,8 @@ function refuse(records: ReadyRecord[], stored: StoredById, cached: CachedLearne
 const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
 
 /**
- * Finds the stored results of records without an ID. The ID was made from the learner's reference at that time, which
- * may have changed. New results get an ID from the current reference.
+ * Finds the stored results of records that were sent without an ID. Each import derives the ID from the learner's
+ * current reference, and the reference may have changed since.
  */
 async function underTheirIds(
   work: UnitOfWork,

@@ -148,8 +148,8 @@ const absorb = statement('learner.absorb')`
    where organisation_id = $1 and learner_id = $3`;
 
 /**
- * Marks an emptied learner as merged into a survivor, which takes over a missing email address or reference. The
- * survivor's name gets the current time, so that results of the merged learner cannot replace it.
+ * Marks an emptied learner as merged into a survivor. A survivor without an email address or reference gets that of the
+ * merged learner. The survivor's name gets the current time, so that results of the merged learner cannot replace it.
  */
 export async function absorbLearner(
   work: UnitOfWork,

@@ -4,7 +4,7 @@ import { wholeShares } from '../../engine/scoring/probabilities.ts';
 import { type BankVersion, prepareBank } from '../../engine/scoring/score.ts';
 import { type ContentControl, defaultSettings, type DeliverySettings } from './settings.ts';
 
-/** The members of an item that delivery uses. If two items are enemies, one gives away the answer to the other. */
+/** The fields of an item that selection needs. If two items are enemies, one gives away the answer to the other. */
 export type DeliveryItem = ScoredItem & {
   enemies?: readonly string[];
   passage?: string | null;

@@ -36,7 +36,7 @@ function distances(numbers: readonly number[]): string {
   return numbers.map((number, i) => (number - (numbers[i - 1] ?? 0)).toString(36)).join(' ');
 }
 
-/** Returns the index of pages, sections and words as a script, because pages in a folder can load scripts too. */
+/** Returns the index as a script, because pages that are opened from a disk can load scripts, but no JSON. */
 export function searchIndex(pages: readonly Page[]): string {
   const sections: [page: number, id: string, heading: string, begins: string, words: string][] = [];
   const holders = new Map<string, number[]>();

@@ -14,8 +14,8 @@ const types: pg.CustomTypesConfig = {
 };
 
 /**
- * The configuration of a connection. The service sets `application_name` and `options` itself, so these parameters of
- * the URL are dropped or merged. Times are always UTC.
+ * The configuration of a connection. The service replaces the URL's `application_name`, and adds its settings to the
+ * URL's `options` unless `pooled`. Times are always UTC.
  * @param pooled the connection leads through a pooler, which passes on no settings, so the database role must have them
  * (pooler.ts)
  */

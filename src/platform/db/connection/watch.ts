@@ -18,7 +18,7 @@ export type Watched = (pg.Client | pg.PoolClient) & {
   onStorageFault?: (what: StorageFault) => void;
 };
 
-/** `pooled`: a pooler answers, which does not know the processes of its clients. */
+/** `pooled`: a pooler answers. It does not know which server process runs a statement. */
 export type ProbeTarget = { config: pg.ClientConfig; pooled: boolean };
 
 export type WatchTimes = {

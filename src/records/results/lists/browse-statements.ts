@@ -147,7 +147,7 @@ export function hasIndex(look: ResultQuery, groupSets: GroupSets): boolean {
 
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
-/** SQL: whether a learner `d` is visible and in the filter's groups. `true` unless a scan reads the members first. */
+/** SQL: whether learner `d` is visible and in the filter's groups. If other parts of the statement check it: `true`. */
 function isMember(builder: StatementBuilder, { filter }: ResultQuery, { isMembersFirst }: GroupScope): string {
   if (!isMembersFirst) return 'true';
   const lists = [...filter.groupIds.map((id) => [id]), ...(filter.visibility === null ? [] : [filter.visibility])];

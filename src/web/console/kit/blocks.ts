@@ -102,7 +102,7 @@ export async function readPage<Row>(
 
 const tokenParts = {
   int4: (part: string) => /^\d{1,9}$/.test(part),
-  // PostgreSQL cannot read much later dates, so the part has at most 13 digits (the year 2286).
+  // 13 digits reach the year 2286. With many more digits, the date would be too late for PostgreSQL.
   ms: (part: string) => /^\d{1,13}$/.test(part),
   int8: (part: string) => /^\d{1,16}$/.test(part),
   uuid: isUuid,

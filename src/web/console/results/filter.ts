@@ -30,7 +30,7 @@ const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
 const isDay = (value: string) => startOfDay(value, 'UTC') !== null;
 const isYes = (value: string) => value === 'yes';
 
-/** The check of each filter parameter. A day is checked in UTC, because all time zones have the same days. */
+/** The check of each filter parameter. Whether a date exists does not depend on the time zone. */
 const checks = {
   team: isUuid,
   type: (value: string) => groupTypes.some((one) => one === value),

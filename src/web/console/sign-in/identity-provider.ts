@@ -159,7 +159,7 @@ const freshMs = 120_000;
 
 /**
  * Completes a sign-in when the browser returns.
- * @param fresh true if the person must just have entered the password
+ * @param fresh whether a sign-in is refused if the password was entered too long ago
  * @throws ProviderFailed
  */
 export function comeBack(app: App, provider: Provider, journey: Journey, query: URLSearchParams, fresh: boolean) {

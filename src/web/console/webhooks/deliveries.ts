@@ -141,7 +141,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   };
 }
 
-/** Prefers the result in the payload, because a merge may give the reference to another learner. */
+/** Takes the payload's result before its learner_ref, because a merge may give the reference to another learner. */
 async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
   const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
   if (assessmentId !== undefined) return { of: 'result', id: assessmentId };

@@ -1,7 +1,7 @@
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { type Block, type Inline, parseInline } from '../../../engine/item-bank/markup.ts';
 
-/** Turns the item bank's parsed markup into HTML. @param spot makes the label of a place in the text */
+/** Turns the item bank's parsed markup into HTML. @param spot renders a spot of a hotspot (default: its text) */
 export function inlineHtml(
   inline: readonly Inline[],
   spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text,
