@@ -94,7 +94,7 @@ async function list(visit: Visit): Promise<Answer> {
     intro: [
       notice(query, {
         mailed: 'The emails are being sent.',
-        none: 'No email was sent. The learners have no email address, or were sent one a few minutes ago.',
+        none: 'No email was sent. The learners have no email address, or got an email a few minutes ago.',
       }),
       html`<p>All invitations of learners, with the state of each.</p>`,
     ],

@@ -32,7 +32,7 @@ export const inviteRoutes: ConsoleRoute[] = [
 const meanings: Record<string, string> = {
   ref: 'Your reference, such as LRN-000017. An existing learner is updated. Groups need a reference.',
   full_name: 'The name, such as Ana Silva. You can use first_name and last_name instead.',
-  email: 'The email address for the link, if a mail server is set.',
+  email: 'The service sends the link to this email address if a mail server is set.',
   groups: '“C-2026” for an existing group, “cohort: C-2026 = January cohort” for a new one. Separate groups with “;”.',
   subjects: `${subjects.join(', ')}, or all. Empty: as in Settings.`,
   extra_time: 'Per cent beyond the usual time, 0 to 100.',

@@ -75,7 +75,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
         value: shown.noticesEmail,
       }),
     f.tick('subjects', labels.subjects, shortSubjectNames, {
-      hint: 'The default of new invitations. Open invitations do not change.',
+      hint: 'The default for new invitations. Invitations that were sent do not change.',
       values: shown.subjects,
     }),
     f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
@@ -86,7 +86,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
       width: 10,
     }),
     f.text('fundingRules', labels.fundingRules, {
-      hint: 'Funding lists link to this page, such as your funder’s rules.',
+      hint: 'A page such as your funder’s rules. Funding lists link to it.',
       type: 'url',
       value: shown.fundingRules,
     }),

@@ -87,7 +87,7 @@ const roleChoices = (giver: Role) =>
 function invitePage(visit: Visit, faults: Faults = {}): Answer {
   return formPage(visit, {
     title: 'Invite person',
-    says: 'The person gets a link that works once, for 7 days, and chooses a password.',
+    says: 'The person gets a link to choose a password. The link works once and ends after 7 days.',
     back: { to: `${visit.base}/people`, label: 'People' },
     faults,
     button: 'Invite person',

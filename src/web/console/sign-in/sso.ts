@@ -182,7 +182,7 @@ class Refused extends Error {}
 
 const unknown = 'You have no access yet. Ask an owner or an admin for an invitation, and open its link.';
 const signedOut = 'You have signed out meanwhile. Sign in again.';
-const taken = 'This sign-in belongs to another person here.';
+const taken = 'Another person in this organisation uses this sign-in account.';
 
 type Arrival = { errand: Errand; somebody: Somebody; knownAs: string | undefined; opened: OpenedAt; held: Held };
 type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };

@@ -83,7 +83,7 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const dead = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.dead ?? 0;
   return {
     title: 'Webhooks',
-    says: 'URLs of your platforms that receive events about results and groups, and their state.',
+    says: 'The URLs at which your platforms receive events about results and groups.',
     main: [
       notice(query, { removed: 'The webhook endpoint is removed. No more events are sent to it.' }),
       notices.length > 0 &&
