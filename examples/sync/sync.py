@@ -6,7 +6,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 
 class Stay(HTTPRedirectHandler):
-    redirect_request = lambda *_: None  # The key pair follows nobody to another host.
+    redirect_request = lambda *_: None  # The access key must not follow a redirect to another host.
 
 
 urlopen = build_opener(Stay).open

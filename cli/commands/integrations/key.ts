@@ -49,6 +49,16 @@ const described = {
   subject: several('S'),
   test: flag,
 };
+const aboutDescribed = {
+  label: 'The name of the key in lists',
+  purpose: 'What the key is for',
+  contact: 'Who looks after the key',
+  expires: 'When the key ends',
+  network: 'A network that may use the key, such as 192.0.2.0/24',
+  group: 'The ID of a group that the key may read',
+  subject: 'A subject that the key may read',
+  test: 'Marks the key as a test key',
+};
 type Described = Values<typeof described>;
 
 const optionOf: Partial<Record<KeyFault['field'], string>> = {
@@ -103,16 +113,7 @@ export const commands: Command[] = [
       '--organisation $ORG --label Maytas',
       '--organisation $ORG --label Reports --subject maths --expires 2027-08-31T00:00:00Z',
     ],
-    about: {
-      label: 'The name of the key in lists',
-      purpose: 'What the key is for',
-      contact: 'Who looks after the key',
-      expires: 'When the key ends',
-      network: 'A network that may use the key, such as 192.0.2.0/24',
-      group: 'The ID of a group that the key may read',
-      subject: 'A subject that the key may read',
-      test: 'Marks the key as a test key',
-    },
+    about: aboutDescribed,
     options: described,
     run: async (call) => {
       const { app, organisationId } = call;
@@ -134,14 +135,7 @@ export const commands: Command[] = [
       '--organisation $ORG --label Maytas --email vendor@example.org --minutes 60',
     ],
     about: {
-      label: 'The name of the key in lists',
-      purpose: 'What the key is for',
-      contact: 'Who looks after the key',
-      expires: 'When the key ends',
-      network: 'A network that may use the key, such as 192.0.2.0/24',
-      group: 'The ID of a group that the key may read',
-      subject: 'A subject that the key may read',
-      test: 'Marks the key as a test key',
+      ...aboutDescribed,
       minutes: 'How long the link works',
       email: 'Sends the link to this email address',
     },

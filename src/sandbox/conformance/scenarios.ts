@@ -440,6 +440,6 @@ export const scenarios: readonly Scenario[] = [
   { name: 'repeated-event', summary: 'The same event comes three times', play: repeatedEvent },
   { name: 'late-event', summary: 'An event comes after newer ones', play: lateEvent },
   { name: 'unknown-values', summary: 'Fields, values and events that no version has yet', play: unknownValues },
-  { name: 'restored-backup', summary: 'The service comes back from a backup', play: restoredBackup },
+  { name: 'restored-backup', summary: 'The service is restored from a backup', play: restoredBackup },
   { name: 'own-writes', summary: 'A backup takes back what the consumer has written', play: ownWrites },
 ];

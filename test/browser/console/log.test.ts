@@ -46,7 +46,7 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'A learner’s results' }).waitFor();
       await isSound('a learner found by reference');
-      await page.getByRole('search').getByLabel('Reference or ID').fill('nobody');
+      await page.getByRole('search').getByLabel('Reference or ID').fill('unknown-ref');
       await page.getByRole('search').getByRole('button', { name: 'Find' }).press('Enter');
       await page.getByRole('alert').waitFor();
       await isSound('nothing found');

@@ -15,7 +15,7 @@ export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/c
 export type Journey = { state: string; nonce: string; verifier: string };
 
 /** `seenMs`: when the person last entered the password at the provider (`auth_time`); null if unknown. */
-export type Somebody = { subject: string; name: string | null; seenMs: number | null };
+export type Claims = { subject: string; name: string | null; seenMs: number | null };
 
 /** Raised if the provider cannot be reached or its answer is not valid. */
 export class ProviderFailed extends Error {}

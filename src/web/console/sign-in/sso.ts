@@ -23,7 +23,7 @@ import {
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { acceptInside, nameFault } from '../invitations/invitation.ts';
-import type { Journey, Somebody } from './identity-provider.ts';
+import type { Journey, Claims } from './identity-provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
 import { waitFault } from './sign-in.ts';
 
@@ -144,9 +144,9 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
     return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
-  let somebody: Somebody;
+  let claims: Claims;
   try {
-    somebody = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
+    claims = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
   } catch (error) {
     if (error instanceof NoAuthTime)
       return refused(
@@ -164,7 +164,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   }
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   try {
-    return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
+    return { ...(await arrive(visit, errand, provider, claims)), errand: null };
   } catch (error) {
     if (error instanceof ProviderChanged) return changed;
     if (error instanceof Refused) return refused(error.message);
@@ -184,12 +184,18 @@ const unknown = 'You have no access yet. Ask an owner or an admin for an invitat
 const signedOut = 'You have signed out meanwhile. Sign in again.';
 const taken = 'Another person in this organisation uses this sign-in account.';
 
-type Arrival = { errand: Errand; somebody: Somebody; knownAs: string | undefined; opened: OpenedAt; held: Held };
+type Arrival = {
+  errand: Errand;
+  claims: Claims;
+  knownAs: string | undefined;
+  opened: OpenedAt;
+  held: Held;
+};
 type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };
 /** Runs a change in a transaction, if the settings still name the provider that answered. */
 type Held = <T>(inside: (work: UnitOfWork) => Promise<T>) => Promise<T>;
 
-async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider, somebody: Somebody): Promise<Answer> {
+async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider, claims: Claims): Promise<Answer> {
   const { app, client } = visit;
   const { organisationId, issuer } = errand;
   const held: Held = (inside) =>
@@ -197,9 +203,9 @@ async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider
       if (!(await holdProvider(work, organisationId, provider))) throw new ProviderChanged();
       return inside(work);
     });
-  const opened = { stage: 'full', client, provider: { organisationId, seenMs: somebody.seenMs } } as const;
-  const knownAs = await findByIdentity(app.db, organisationId, issuer, somebody.subject);
-  const arrival = { errand, somebody, knownAs, opened, held };
+  const opened = { stage: 'full', client, provider: { organisationId, seenMs: claims.seenMs } } as const;
+  const knownAs = await findByIdentity(app.db, organisationId, issuer, claims.subject);
+  const arrival = { errand, claims, knownAs, opened, held };
   return arrivals[errand.purpose](visit, arrival);
 }
 
@@ -224,11 +230,11 @@ async function signedIn({ session, requestId }: OpenVisit, { errand, knownAs, op
 }
 
 async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promise<Answer> {
-  const { errand, somebody, knownAs, opened, held } = arrival;
+  const { errand, claims, knownAs, opened, held } = arrival;
   if (knownAs !== undefined || errand.purpose !== 'accept')
     return refused('You belong to the organisation already. Sign in instead.');
   const { organisationId, issuer } = errand;
-  const { name, subject } = somebody;
+  const { name, subject } = claims;
   const organisation = await readOrganisation(app.db, organisationId);
   const fullName = name !== null && nameFault(name) === null ? name : 'New person';
   const token = await held(async (work) => {
@@ -249,7 +255,7 @@ async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promis
 const ownSession = ({ session }: OpenVisit, errand: Errand): Session | null =>
   session?.stage === 'full' && 'sessionId' in errand && session.session_id === errand.sessionId ? session : null;
 
-async function connected(visit: OpenVisit, { errand, somebody: { subject }, held }: Arrival): Promise<Answer> {
+async function connected(visit: OpenVisit, { errand, claims: { subject }, held }: Arrival): Promise<Answer> {
   const session = ownSession(visit, errand);
   if (session === null) return refused(signedOut);
   const { organisationId, issuer } = errand;
