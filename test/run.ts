@@ -121,6 +121,7 @@ function summary(): string {
       return [];
     }
   });
+  const failures = all.flatMap((one) => one.failures);
   const skipped = all.flatMap((one) => one.skipped);
   const slowest = all.flatMap((one) => Object.entries(one.files)).sort(([, a], [, b]) => b - a);
   const sum = (of: (one: Report) => number) => all.reduce((total, one) => total + of(one), 0);
@@ -133,6 +134,7 @@ function summary(): string {
     `Time: ${((performance.now() - begunMs) / 1000).toFixed(0)} s. ` +
       `Processor time: ${processor === null ? 'not known on this system' : `${processor.toFixed(0)} s`}.`,
     '',
+    ...(failures.length === 0 ? [] : [`Failed (${failures.length}):`, ...failures.map((one) => `  ${one}`), '']),
     ...(skipped.length === 0 ? [] : [`Skipped (${skipped.length}):`, ...skipped.map((one) => `  ${one}`), '']),
     `${sum((one) => one.passed)} passed, ${sum((one) => one.failed)} failed, ${skipped.length} skipped`,
   ].join('\n');

@@ -146,7 +146,9 @@ export function spellings(fullName: string): string[] {
   return [...new Set(all)].filter((one) => one !== '');
 }
 
+/** False for a reference or name that is longer than the limits allow. */
 export function isNameOf(ref: string, fullName: string): boolean {
+  if (ref.length > limits.learnerRefChars || isTooLong(fullName, limits.fullNameChars)) return false;
   return spellings(fullName).includes(letters(ref));
 }
 

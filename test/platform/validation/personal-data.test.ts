@@ -269,6 +269,11 @@ suite('isOpaqueRef', () => {
 });
 
 suite('isNameOf', () => {
+  test('not of a name or reference that is too long to be stored', () => {
+    assert.ok(isNameOf('a'.repeat(100), 'a'.repeat(100)));
+    assert.ok(!isNameOf('a'.repeat(101), 'a'.repeat(101)));
+  });
+
   test('the same letters, whatever stands between them', () => {
     for (const [ref, name] of [
       ['ana.silva', 'Ana Silva'],

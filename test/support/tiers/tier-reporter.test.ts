@@ -26,6 +26,10 @@ test('a file of a worker has a time, and counts by its tests', async () => {
   assert.deepEqual(report, {
     passed: 1,
     failed: 2,
+    failures: [
+      'test/support/tiers/tier-reporter.test.ts: three: fails',
+      'test/support/tiers/tier-reporter.test.ts: test/unloadable.test.ts: no module',
+    ],
     skipped: ['test/support/tiers/tier-reporter.test.ts: two (no PHP here)'],
     files: { 'test/good.test.ts': 70, 'test/bad.test.ts': 80, 'test/unloadable.test.ts': 90 },
   });
@@ -40,6 +44,7 @@ test('a file with its own process has the time of its outermost tests', async ()
   assert.deepEqual(report, {
     passed: 2,
     failed: 0,
+    failures: [],
     skipped: [],
     files: { 'test/support/tiers/tier-reporter.test.ts': 11 },
   });

@@ -6,6 +6,8 @@ import { root } from '../structure/source-tree.ts';
 export type Report = {
   passed: number;
   failed: number;
+  /** Names of failed tests with the first line of the error. */
+  failures: string[];
   /** Names of skipped tests with their reasons. */
   skipped: string[];
   /** Milliseconds of each file: in a worker with its loading, otherwise of its outermost tests. */
@@ -17,7 +19,7 @@ const isOfTests = (error: Error): boolean => (error as { failureType?: string })
 
 /** A reporter of Node's test runner (nodejs.org/api/test.html#custom-reporters) that writes one Report as JSON. */
 export default async function* tierReporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  const report: Report = { passed: 0, failed: 0, skipped: [], files: {} };
+  const report: Report = { passed: 0, failed: 0, failures: [], skipped: [], files: {} };
   for await (const event of events) {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { data } = event;
@@ -32,7 +34,12 @@ export default async function* tierReporter(events: AsyncIterable<TestEvent>): A
     if (data.skip !== undefined && data.skip !== false)
       report.skipped.push(`${file}: ${data.name}${typeof data.skip === 'string' ? ` (${data.skip})` : ''}`);
     else if (event.type === 'test:pass') report.passed++;
-    else report.failed++;
+    else {
+      report.failed++;
+      const { error } = event.data.details;
+      const cause = error.cause instanceof Error ? error.cause : error;
+      report.failures.push(`${file}: ${data.name}: ${cause.message.split('\n', 1)[0]}`);
+    }
   }
   yield JSON.stringify(report);
 }
