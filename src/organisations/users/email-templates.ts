@@ -78,7 +78,7 @@ export async function writeOfChange(
       says: [
         says,
         ...more,
-        'If this was you, you need to do nothing. If not, change your password now, end all other sessions, and tell an owner of your organisation.',
+        'If this was you, ignore this email. If not, change your password now, end all other sessions, and tell an owner of your organisation.',
         { to: '/console/account', label: 'Your account' },
       ],
     },

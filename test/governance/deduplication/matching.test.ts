@@ -180,8 +180,8 @@ suite('matching', () => {
     assert.equal((await admin.post(`${base}/learners/${joe}/merge`, { reference: joe! })).status, 422);
     const shown = await admin.get(compare);
     assert.match(shown.text, /1 result with 0 evidence packs/);
-    assert.match(shown.text, /the learner then has 2 results/);
-    assert.match(shown.text, /1 result with one subject and time is on both sides/);
+    assert.match(shown.text, /The learner then has 2 results/);
+    assert.match(shown.text, /Both learners have 1 result with the same subject and time/);
     const merged = await admin.post(compare, { reason: 'Twice' });
     assert.equal(merged.headers.location, `${base}/matching?did=merged`);
     assert.equal((await org.get('/learners/j-1')).body.data.assessments.length, 2);

@@ -72,10 +72,10 @@ async function start(visit: Visit): Promise<Answer> {
   const [needs, sandbox] = await Promise.all([todayPart(visit), findState]);
   return {
     title: 'Dashboard',
-    says: 'Work that is due today, with links to its pages.',
+    says: 'Work that needs attention today, with a link to each page.',
     main: [
       notice(query, {
-        asked: 'The sandbox is requested. The operator creates it, and this page then shows it.',
+        asked: 'The sandbox is requested. When the operator has created it, this page shows a link.',
         reset: 'The sandbox is reset. Create a key for it.',
         made: 'The test result is created. The next poll returns it, and webhook endpoints get an event.',
       }),
@@ -104,7 +104,7 @@ async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Cont
       : html`<li><span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, zone)})</span></li>`;
   });
   return [
-    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks each step when it is done.</p><ol class="ticks">${items}</ol>`,
+    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks each step when the step is complete.</p><ol class="ticks">${items}</ol>`,
     sandboxPart(visit, sandbox),
   ];
 }
@@ -114,10 +114,10 @@ function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): C
     return html`<h2>Test data</h2><p>All data in this sandbox is invented. <a href="${base}/test-result">Create test result</a></p>`;
   const mayAsk = role !== 'developer';
   if (sandbox.public_id !== null)
-    return html`<h2>Sandbox</h2><p><a href="/console/${sandbox.public_id}">Open sandbox</a>: a separate organisation with test data, for the same people.${mayAsk ? html` <a href="${base}/sandbox/reset">Reset sandbox</a>` : null}</p>`;
+    return html`<h2>Sandbox</h2><p><a href="/console/${sandbox.public_id}">Open sandbox</a>: a separate organisation with test data. People keep their roles there.${mayAsk ? html` <a href="${base}/sandbox/reset">Reset sandbox</a>` : null}</p>`;
   if (sandbox.asked_at !== null) return html`<h2>Sandbox</h2><p>Requested on ${moment(sandbox.asked_at, zone)}.</p>`;
   if (!mayAsk) return null;
-  return html`<h2>Sandbox</h2><p>A separate organisation with test keys and invented learners, for the same people. Connect a platform to it to test without real results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Create sandbox' : 'Request sandbox'}</a></div>`;
+  return html`<h2>Sandbox</h2><p>A sandbox is a separate organisation with test keys and invented learners. Connect a platform to the sandbox to test without real results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Create sandbox' : 'Request sandbox'}</a></div>`;
 }
 
 export type Milestone = 'key' | 'request' | 'walk' | 'not_modified' | 'webhook' | 'received';

@@ -42,7 +42,7 @@ async function search(visit: Visit): Promise<Answer> {
   const paths = [...found.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
   const path = paths.find((one) => one !== null);
   return path === undefined
-    ? again('Nothing has this reference or ID. Check the capital letters. A result that was never recorded has no ID.')
+    ? again('Nothing has this reference or ID. Check the capital letters. Only recorded results have an ID.')
     : { to: `${base}${path}` };
 }
 

@@ -72,10 +72,10 @@ function createPage(visit: Visit, faults: Faults = {}): Answer {
     button: 'Create group',
     fields: (f) => [
       f.select('type', 'Type', typeChoices(clientGroupTypes), {
-        hint: 'It can’t be changed. Create teams on the page Teams.',
+        hint: 'You can’t change the type later. Create teams on the page Teams.',
       }),
       f.text('ref', 'Reference', {
-        hint: 'Unique in its type, such as C-2026-01. It can’t be changed.',
+        hint: 'Unique in its type, such as C-2026-01. You can’t change it later.',
         width: 20,
       }),
       f.text('group_name', 'Name'),
@@ -101,7 +101,7 @@ async function create(visit: Visit): Promise<Answer> {
   return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
 }
 
-const tooMany = `There are ${limits.groupsPerOrganisation} active groups, which is the maximum. Archive one first.`;
+const tooMany = `Your organisation has ${limits.groupsPerOrganisation} active groups, the maximum. Archive a group first.`;
 
 async function group(visit: Visit): Promise<Answer> {
   const { base, role, query } = visit;
@@ -132,7 +132,7 @@ export function groupFacts({ zone }: Visit, found: BrowsedGroup): Content {
   return facts({
     Type: typeWords(found.type),
     Reference: code(found.ref),
-    State: found.active ? 'Active' : 'Archived: results do not show it, and its members are kept',
+    State: found.active ? 'Active' : 'Archived: results no longer show the group, but its members are kept',
     Learners: countWords(found.members, limits.membersCountedOfOne),
     Created: day(found.created_at, zone),
     'Group ID': code(found.group_id),
@@ -211,7 +211,7 @@ async function showBringBack(visit: Visit): Promise<Answer> {
 }
 
 const reachOf = async ({ app, organisationId }: Visit, { group_id: id }: BrowsedGroup): Promise<string> =>
-  `${reachInWords(await impactOfGroup(app.db, organisationId, id))} get a new position, so platforms read them again.`;
+  `Platforms read ${reachInWords(await impactOfGroup(app.db, organisationId, id))} again at their next sync.`;
 
 async function setActive(visit: Visit, active: boolean): Promise<Answer> {
   const found = await groupOf(visit);
@@ -241,7 +241,7 @@ async function history(visit: Visit): Promise<Answer> {
     title: 'Membership history',
     back: { to: groupPath(visit, found), label: found.name },
     caption: 'Changes, newest first',
-    none: 'The group has had no member yet. Add learners.',
+    none: 'No learner has joined the group yet. Add learners.',
     rows,
     columns: {
       Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,

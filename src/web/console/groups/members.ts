@@ -221,7 +221,7 @@ async function confirmation(
       counted,
       stay > 0 &&
         html`<p><strong>This moves only some learners:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move all learners again.</p>`,
-      html`<p>${reachInWords(reach, limits.reachCounted)} get a new position, so platforms read them again.${learnerIds.length > limits.membershipsAtOnce ? ' The change runs in the background.' : null} You can reverse the change later.${
+      html`<p>Platforms read ${reachInWords(reach, limits.reachCounted)} again at their next sync.${learnerIds.length > limits.membershipsAtOnce ? ' The change runs in the background.' : null} You can reverse the change later.${
         isTeam(group) ? ' After the change, tutors see only the learners of their own teams.' : null
       }</p>`,
     ],

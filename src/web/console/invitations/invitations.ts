@@ -146,7 +146,7 @@ async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
     main: [
       notice(query, {
         invited: 'The learner is invited.',
-        again: 'The learner already had this open invitation. It is reused, without a credit.',
+        again: 'The learner already had this open invitation. No credit was used.',
         extended: 'The last day is changed.',
         cancelled: 'The invitation is cancelled. Its link no longer works.',
         returned: 'The invitation is cancelled, and its credit is returned. Its link no longer works.',
@@ -196,7 +196,7 @@ function linkPart({ app, base }: Visit, one: ListedInvitation): Content {
   const chosen = hiddenField('invitation', one.invitation_id);
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   const canMail = app.settings.mailServer !== null && one.has_email;
-  return html`<h2>Link</h2><p>Give the link only to this learner, because any person who has it can take the assessment. If the learner loses the link, send the same link again.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send email', chosen)}</div>`;
+  return html`<h2>Link</h2><p>Give the link only to this learner, because any person with the link can take the assessment. If the learner loses the link, send the same link again.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send email', chosen)}</div>`;
 }
 
 async function release(visit: Visit): Promise<Answer> {
@@ -222,7 +222,7 @@ async function extend(visit: Visit): Promise<Answer> {
   const end = lastInstantOf(sent.text('until'), zone);
   const nowMs = app.clock.nowMs();
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
-    return show(visit, { until: 'The last day must be after today and within a year. Choose such a day.' });
+    return show(visit, { until: 'The last day is out of range. Choose a day after today and within 1 year.' });
   const retakeReason = sent.text('retake_reason') || null;
   if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
     return show(visit, { retake_reason: sayWhy });
@@ -321,7 +321,7 @@ async function linksPage(
     back,
     main: [
       notice(query, { mailed: 'The emails are being sent.' }),
-      html`<p>Give each link only to its learner, because any person who has it can take the assessment. Copy the links, or print this page: 8 cards per sheet.</p>`,
+      html`<p>Give each link only to its learner, because any person with the link can take the assessment. Copy the links, or print this page: 8 cards per sheet.</p>`,
       more,
       app.settings.mailServer !== null &&
         writable > 0 &&

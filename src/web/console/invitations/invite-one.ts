@@ -116,7 +116,7 @@ async function onePage(visit: Visit, faults: Faults = {}, questions = noQuestion
         field('supervisor', 'Supervisor’s name (optional)', { hint: 'The evidence pack shows it.' }),
         field('expires', 'Last day (optional)', { hint: 'Such as 2027-01-31. Empty: in 28 days.', type: 'date' }),
         field('retake_reason', 'Reason for an early retake (optional)', {
-          hint: 'Needed if the learner was assessed a short time ago.',
+          hint: 'Needed if the learner was assessed recently.',
         }),
         f.tick('start_code', 'Start code', { yes: 'The learner needs a code that a supervisor releases here' }),
         app.settings.mailServer !== null &&

@@ -160,7 +160,7 @@ async function previewOf(visit: Visit, rows: readonly RunRow[], { team_id }: Run
         : html` The name changes from ${name(learner.full_name)} to the name in this row.`;
     return {
       row,
-      says: html`Existing learner.${renamed}${again === null ? null : ' The open invitation is reused, without a credit.'}`,
+      says: html`Existing learner.${renamed}${again === null ? null : ' The open invitation is reused. No credit is used.'}`,
     };
   });
 }
@@ -267,7 +267,7 @@ function runningPage(visit: Visit, found: Run): Answer {
     back: { to: `${base}/invite`, label: 'Invite learners' },
     main: [
       isWaiting &&
-        html`<div class="note"><p>The invitations stopped after row ${number(found.reached)} of ${number(found.total)}. Ask the operator for credits: the invitations continue within 1 minute of a grant. Rows that still wait on ${moment(endsAt(found), zone)} are deleted, because they contain names.</p></div>`,
+        html`<div class="note"><p>The invitations stopped after row ${number(found.reached)} of ${number(found.total)}. Ask the operator for credits. The invitations continue within 1 minute of the grant. The service deletes the waiting rows on ${moment(endsAt(found), zone)}, because they contain names.</p></div>`,
       progress('Rows done', doneOf(found), found.total, here),
       outcomeFacts(visit, found),
       html`<p><a href="${here}/cancel">Stop inviting</a></p>`,
@@ -299,7 +299,7 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
     main: [
       all > 0 && html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards</a></p>`,
       isCancelled &&
-        html`<p>The invitations stopped after ${count(doneOf(found), 'row')} of ${number(found.total)}. Learners invited before are still invited; the other rows are deleted. ${whyCancelled(found)}</p>`,
+        html`<p>The invitations stopped after ${count(doneOf(found), 'row')} of ${number(found.total)}. The invited learners stay invited. The other rows are deleted. ${whyCancelled(found)}</p>`,
       outcomeFacts(visit, found),
       table<RunRow>({ caption, none: null }, refused, {
         Row: (row) => String(row.row_no),

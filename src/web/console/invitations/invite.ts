@@ -40,8 +40,8 @@ const meanings: Record<string, string> = {
   supervisor: 'The supervisor’s name. The evidence pack shows it.',
   expires: 'The last day, such as 31/01/2027. Empty: in 28 days.',
   purpose: 'initial, progress or end.',
-  retake_reason: 'The reason, if the learner was assessed a short time ago.',
-  learner_id: 'The ID of an existing learner, instead of a reference. Only below a header.',
+  retake_reason: 'The reason, if the learner was assessed recently.',
+  learner_id: 'The ID of an existing learner, instead of a reference. Needs a header row.',
   start_code: 'yes, if the learner needs a start code that you release.',
 };
 

@@ -82,7 +82,7 @@ async function offer(visit: Visit): Promise<Answer> {
     ...('faults' in read && read.faults),
     ...faultsIn({
       minutes: !Object.hasOwn(lengths, minutes) && 'Choose how long the link works.',
-      email: isWrong && 'This is no email address. Enter one such as name@example.org, or leave it empty.',
+      email: isWrong && 'This is not an email address. Enter one such as name@example.org, or leave the field empty.',
     }),
   };
   if ('faults' in read || isFaulty(faults)) return offerPage(visit, faults);
@@ -134,11 +134,11 @@ export async function describedFields(visit: Visit, faults: Faults): Promise<Con
       rows: 3,
     }),
     f.tick('subjects', 'Restrict to subjects', shortSubjectNames, {
-      hint: 'None ticked: all. A restricted key is read-only for good.',
+      hint: 'None ticked: all. A restricted key always stays read-only.',
     }),
     await groupField(visit, {
       label: 'Restrict to groups',
-      hint: `None ticked: all. At most ${limits.keyGroups}. A restricted key is read-only for good.`,
+      hint: `None ticked: all. At most ${limits.keyGroups}. A restricted key always stays read-only.`,
       chosen: visit.form.all('groups'),
       fault: faults.groups,
     }),

@@ -205,7 +205,7 @@ async function roll(visit: Visit): Promise<Answer> {
   const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
     return rollPage(visit, one, {
-      until: 'The last day is over or is no date. Choose today or a later day, such as 2027-01-31.',
+      until: 'The last day is in the past or is not a date. Choose today or a later day, such as 2027-01-31.',
     });
   const rolled = await change(
     (work) => rollKey(work, id, one.key_id, { until, kind: organisation.is_test ? 'test' : 'live' }),
@@ -252,7 +252,7 @@ export function shownPair(
 ): Answer {
   const secret =
     pair === null
-      ? html`<p>The key was created before, and its secret was shown then. If the secret is lost, revoke the key and create a new one.</p>`
+      ? html`<p>The secret was shown when the key was created. If the secret is lost, revoke the key and create a new key.</p>`
       : html`<p>Copy the ID and the secret now: <strong>the secret is not shown again.</strong></p>${readonlyField('id', 'Access key ID', pair.access_key_id)}${readonlyField('secret', 'Secret access key', pair.secret_access_key)}<h2>Test the key</h2><p>Paste this line into a terminal. The response is <code>{"status":"ok", …}</code>.</p><pre tabindex="0"><code>${testLine(app.settings.baseUrl, pair)}</code></pre>`;
   return {
     title,

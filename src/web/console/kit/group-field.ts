@@ -56,7 +56,7 @@ export async function groupField(
       ? found.map((group, i) => box(group, i, isChosen.has(group.group_id)))
       : [
           chosen.length === 0
-            ? html`<p>No group is selected, so all ${number(total)} count.</p>`
+            ? html`<p>No group is selected, so all ${number(total)} groups apply.</p>`
             : html`<p>Selected groups. Untick the groups to remove:</p>${chosen.map((group, i) => box(group, i, true))}`,
           html`<div class="filters">${f.select('group_type', 'Type', any(choices), { value: type ?? '' })}${f.text('group_search', 'Reference or name', { type: 'search', value: text, width: 20, autofocus: looksForGroups(sent) })}<div class="actions"><button class="second" name="press" value="find">Search groups</button></div></div>`,
           isSearched && foundPart(found, chosen.length),

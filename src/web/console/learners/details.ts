@@ -140,7 +140,7 @@ async function readdress(visit: Visit): Promise<Answer> {
   const [email, reason] = [sent.text('email') || null, sent.text('reason')];
   const isWrong = email !== null && !isEmailAddress(email);
   const faults = faultsIn({
-    email: isWrong && 'This is no email address. Enter one such as name@example.org, or leave it empty.',
+    email: isWrong && 'This is not an email address. Enter one such as name@example.org, or leave the field empty.',
     reason: !isReason(reason) && reasonFault,
   });
   if (isFaulty(faults)) return emailPage(visit, head, email ?? '', faults);
@@ -153,7 +153,7 @@ async function readdress(visit: Visit): Promise<Answer> {
         email === null
           ? html`${name(head.email!)} is deleted. You can still copy links and send them yourself.`
           : html`${head.email === null ? null : html`From ${name(head.email)} to `}<strong>${name(email)}</strong>. Emails to the learner go to this address.`,
-        'The history shows that the address was changed, by whom and why. It keeps neither address.',
+        'The history shows who changed the address, and why. Both addresses are left out.',
       ],
       button: email === null ? 'Remove email address' : 'Change email address',
       danger: email === null,
@@ -280,7 +280,7 @@ async function findOther(visit: Visit): Promise<Answer> {
     });
   if (other.learner_id === one.learner_id)
     return otherPage(visit, one, {
-      reference: 'This is the same learner. Enter the other one.',
+      reference: 'This is the same learner. Enter the other learner.',
     });
   return { to: `${base}/learners/${one.learner_id}/merge/${other.learner_id}` };
 }
@@ -331,9 +331,9 @@ function comparePage(visit: Visit, preview: MergePreview, faults: Faults = {}, r
 
 function consequences({ from, into, joins, alike, ref }: MergePreview): Content {
   const total = count(from.results + into.results, 'result');
-  return html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence pack')} and ${count(from.open_invitations, 'open invitation')} move; the learner then has ${total}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${code(ref, 'still none')}. All other references of both learners still find this learner.</li><li>Connected platforms get a tombstone of the first learner, and ${total} again.</li>${
+  return html`<h2>What happens</h2><ul><li>${count(from.results, 'result')} with ${count(from.evidence, 'evidence pack')} and ${count(from.open_invitations, 'open invitation')} move. The learner then has ${total}.</li><li>The learner joins ${joins.length === 0 ? 'no further group' : `${count(joins.length, 'group')}: ${joins.join('; ')}`}.</li><li>The reference is ${code(ref, 'still none')}. All other references of both learners still find this learner.</li><li>Connected platforms get a tombstone of the first learner, and ${total} again.</li>${
     alike > 0 &&
-    html`<li>${count(alike, 'result')} with one subject and time ${alike === 1 ? 'is' : 'are'} on both sides: withdraw the second copy afterwards.</li>`
+    html`<li>Both learners have ${count(alike, 'result')} with the same subject and time. After the merge, withdraw the second ${alike === 1 ? 'copy' : 'copies'}.</li>`
   }<li>A merge can’t be undone.</li></ul>`;
 }
 

@@ -43,7 +43,7 @@ async function showErase(visit: Visit): Promise<Answer> {
         'Webhook events whose content is deleted': count(one.messages, 'event'),
         'Waiting deliveries that are cancelled': count(one.waiting, 'delivery', 'deliveries'),
       }),
-      html`<p>The name, reference, email address, answers, notes and reasons are also deleted.</p><h2>Data that is kept</h2><ul><li>IDs, times and tombstones, so that connected platforms delete their copies.</li><li>The questions that were shown, without answers, so that we can count how often each is used.</li><li>A keyed hash of the reference, so that a platform that asks by reference gets the tombstones. The hash can’t be reversed.</li><li>The time of the erasure and the ID of the person who erased. The audit log contains no names.</li></ul><p>Downloaded files and backups are outside this service. Delete them yourself.</p>`,
+      html`<p>The name, reference, email address, answers, notes and reasons are also deleted.</p><h2>Data that is kept</h2><ul><li>IDs, times and tombstones, so that connected platforms delete their copies.</li><li>The shown questions without answers, to count how often each question is used.</li><li>A keyed hash of the reference, so that requests with the reference return the tombstones. The hash can’t be reversed.</li><li>The time of the erasure and the ID of the person who erased. The audit log contains no names.</li></ul><p>Downloaded files and backups are outside this service. Delete them yourself.</p>`,
     ],
     button: 'Erase learner',
   });
@@ -73,7 +73,7 @@ async function erased(visit: Visit): Promise<Answer> {
         'Learner ID': code(params.erased_id!.toLowerCase()),
         'Tombstones of results': number(found.tombstones),
       }),
-      html`<h2>Connected platforms</h2><p>At its next request each platform gets ${count(found.tombstones, 'tombstone')} of results (<code>status: "deleted"</code>) and 1 tombstone of the learner, and deletes its local copy. Webhooks send no more events about this learner. A platform that has not polled since still has its copy. The page of its key shows the last request.</p><p>Keep the URL of this page as your record. It contains no name.</p>`,
+      html`<h2>Connected platforms</h2><p>At its next request each platform gets ${count(found.tombstones, 'tombstone')} of results (<code>status: "deleted"</code>) and 1 tombstone of the learner, and deletes its local copy. Webhooks send no more events about this learner. Until a platform polls again, it still has its copy. The page of its key shows the last request.</p><p>Keep the URL of this page as your record. It contains no name.</p>`,
     ],
   };
 }

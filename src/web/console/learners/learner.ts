@@ -291,7 +291,7 @@ export function learnerChart(subject: Subject, label: string, standings: Learner
   });
   const id = `chart-${subject}`;
   const dayText = (us: number) => dayWords(us, zone);
-  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}"><title id="${id}">${label}: ${drawn.length === 1 ? 'one result' : `${drawn.length} results`} on the ladder of levels, with 95 % intervals. The table below says the same.</title>${rungs.map(
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}"><title id="${id}">${label}: ${drawn.length === 1 ? 'one result' : `${drawn.length} results`} on the ladder of levels, with 95 % intervals. The table below contains the same results.</title>${rungs.map(
     (rung, i) =>
       html`<line${attributes({ class: 'rung', x1: left, x2: width - right, y1: y(i), y2: y(i) })}/><text${attributes({ x: left - 6, y: y(i) - rungHeight / 2 + 4, 'text-anchor': 'end' })}>${shortLevel(rung)}</text>`,
   )}<line${attributes({ class: 'rung', x1: left, x2: width - right, y1: top, y2: top })}/>${bands.map(

@@ -91,7 +91,7 @@ function openPage(visit: Visit, faults: Faults = {}): Answer {
   const { app, base, zone, query } = visit;
   return formPage(visit, {
     title: 'Record request',
-    says: 'The deadline counts from the day of receipt. A complaint is acknowledged within 30 days.',
+    says: 'The deadline counts from the day of receipt. Acknowledge a complaint within 30 days.',
     back: { to: base + path, label: 'Data subject requests' },
     faults,
     button: 'Record request',
@@ -315,7 +315,7 @@ async function holds(visit: Visit): Promise<Answer> {
     back: { to: `${base}/data-protection`, label: 'Data subject requests' },
     intro: [
       notice(query, { placed: 'The legal hold is placed.', released: 'The legal hold is released.' }),
-      html`<p>A legal hold keeps data. While a hold is in force, held learners can’t be erased, their results can’t be withdrawn, and retention deletes nothing of them. To hold one learner, open the learner’s page.</p>`,
+      html`<p>A legal hold keeps data. A hold blocks the erasure of held learners, the withdrawal of their results, and deletion by retention. To hold one learner, open the learner’s page.</p>`,
       isManager &&
         html`<div class="actions"><a class="button" href="${base}${holdsPath}/create">Place legal hold</a></div>`,
     ],
@@ -346,7 +346,7 @@ function createPage(visit: Visit, learnerId: string | null, faults: Faults = {})
       ? { to: base + holdsPath, label: 'Legal holds' }
       : { to: `${base}/learners/${learnerId}`, label: 'The learner' },
     faults,
-    intro: html`<p>While the hold is in force, ${isWhole ? 'no learner can be erased, no result can be withdrawn, and retention deletes nothing' : 'this learner can’t be erased, their results can’t be withdrawn, and retention deletes nothing of them'}. You can release the hold at any time. The list of holds keeps who placed it, when and why.</p>`,
+    intro: html`<p>The hold blocks the erasure of ${isWhole ? 'all learners, the withdrawal of all results' : 'this learner, the withdrawal of their results'}, and deletion by retention. You can release the hold at any time. The list of holds shows who placed the hold, when and why.</p>`,
     button: 'Place legal hold',
     fields: (f) => [
       f.text('reason', 'Reason', { hint: 'Such as the number of a claim or an audit. No names.' }),
@@ -372,7 +372,8 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   const isOver = until !== '' && (endsAt === null || endsAt.getTime() <= app.clock.nowMs());
   const faults = faultsIn({
     reason: faultOfReason(reason),
-    until: isOver && 'The last day is over or is no date. Choose today or a later day, or leave it empty.',
+    until:
+      isOver && 'The last day is in the past or is not a date. Choose today or a later day, or leave the field empty.',
   });
   if (isFaulty(faults)) return createPage(visit, learnerId, faults);
   const holdId = onceOf(visit);
@@ -398,7 +399,7 @@ async function showRelease(visit: Visit): Promise<Answer> {
     back: { to: base + holdsPath },
     says: [
       html`On: ${onWhom(base, one)}. ${one.reason}`,
-      'Held data can be erased and withdrawn again, and the next retention run deletes due data. A release can’t be undone; you can place a new hold.',
+      'Held data can be erased and withdrawn again, and the next retention run deletes due data. A release can’t be undone, but you can place a new hold.',
     ],
     button: 'Release legal hold',
   });

@@ -78,7 +78,7 @@ async function retentionPage(visit: Visit, shown: Written, form: FormVersion): P
     main: [
       notice(query, { saved: 'The retention periods are saved. Nothing was deleted.' }),
       overtaken,
-      html`<p>How long each kind of data is kept. The months below are proposals that suit many training providers. You decide the periods, and write them into your privacy notice. Data under a <a href="${base}/data-protection/holds">legal hold</a> is kept.</p>`,
+      html`<p>Set how long to keep each kind of data. The months below are proposals that suit many training providers. Decide the periods, and state them in your privacy notice. Data under a <a href="${base}/data-protection/holds">legal hold</a> is kept.</p>`,
       facts({
         Saved:
           policy.changed_at === null

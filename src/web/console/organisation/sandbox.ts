@@ -47,7 +47,7 @@ async function showAsk(visit: Visit): Promise<Answer> {
     title: atOnce ? 'Create sandbox?' : 'Request sandbox?',
     back: { to: base },
     says: [
-      'A sandbox is a separate organisation with test keys and 50 invented learners. Owners, admins and integration developers of this organisation use it in their role.',
+      'A sandbox is a separate organisation with test keys and 50 invented learners. Owners, admins and integration developers of this organisation keep their roles there.',
       atOnce ? 'It takes a few seconds.' : 'The operator creates it. The dashboard then shows it.',
     ],
     button: atOnce ? 'Create sandbox' : 'Request sandbox',

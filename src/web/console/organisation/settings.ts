@@ -80,7 +80,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
     }),
     f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
     f.text('retakeGap', labels.retakeGap, {
-      hint: 'An earlier invitation in the console needs a reason. Such as 90.',
+      hint: 'Such as 90. An earlier invitation in the console needs a reason.',
       inputmode: 'numeric',
       value: shown.retakeGap,
       width: 10,

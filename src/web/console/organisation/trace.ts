@@ -49,7 +49,7 @@ function proof({ base, zone, role }: Visit, id: string, { result, keys, endpoint
         ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,
       ),
     ]),
-    table({ caption: 'Keys', none: 'No key could have read it. Create a key for the platform.' }, keys, {
+    table({ caption: 'Keys', none: 'No key has access to this result. Create a key for the platform.' }, keys, {
       Key: keyName,
       State: (one) => withLocalTimes(one.sentence, zone),
       Request: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Request ${row}</a>`),

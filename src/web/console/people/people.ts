@@ -141,7 +141,7 @@ function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   const f = fieldsOf(visit, faults);
   const here = `${base}/people/${member.user_id}`;
   const roleField = f.choose('role', 'Role', roleChoices(role), {
-    hint: 'Sessions end, and invitations that the new role can’t make end.',
+    hint: 'The person’s sessions end. Their open invitations end if the new role can’t create them.',
     value: member.role,
   });
   return {
@@ -220,7 +220,7 @@ async function showRemove(visit: Visit): Promise<Answer> {
       isSelf
         ? 'You remove yourself: your session ends now, and you need a new invitation to sign in again.'
         : 'Their sessions end now. The audit log keeps their actions under their ID.',
-      'Invitations and set-up links that they created end, and tables of learners that they are inviting stop. Keys that they created still work: revoke the keys whose secret only they know. This can’t be undone; you can invite them again.',
+      'Invitations and set-up links that they created end. Their unfinished tables of invitations stop. Keys that they created still work: revoke each key whose secret only they know. This can’t be undone, but you can invite them again.',
     ],
     button: isSelf ? 'Remove myself' : 'Remove person',
   });

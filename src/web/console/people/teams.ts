@@ -80,7 +80,7 @@ function createPage(visit: Visit, faults: Faults = {}): Answer {
     fields: (f) => [
       f.text('group_name', 'Name'),
       f.text('ref', 'Reference', {
-        hint: 'Unique in your systems, such as T-NORTH. It can’t be changed.',
+        hint: 'Unique in your systems, such as T-NORTH. You can’t change it later.',
         width: 20,
       }),
     ],
@@ -97,7 +97,7 @@ async function create(visit: Visit): Promise<Answer> {
     if (id !== null) return { to: `${base}/teams/${id}?did=created` };
     return createPage(visit, { ref: 'A team with this reference exists. Enter another reference.' });
   };
-  const tooMany = `There are ${limits.teamsPerOrganisation} active teams, which is the maximum. Archive one first.`;
+  const tooMany = `Your organisation has ${limits.teamsPerOrganisation} active teams, the maximum. Archive a team first.`;
   return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
 }
 
@@ -164,7 +164,9 @@ async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {})
     ...head,
     button: 'Add staff',
     fields: (f) =>
-      f.tick('staff', 'Staff', choices, { hint: 'Tutors then see the team’s learners. Other roles see no more.' }),
+      f.tick('staff', 'Staff', choices, {
+        hint: 'Tutors then see the team’s learners. Nothing changes for other roles.',
+      }),
   });
 }
 

@@ -158,7 +158,7 @@ async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       whose(result),
       html`<p>Platforms filter by level, so a level can’t be amended. This result is withdrawn and recorded again at the level that you choose.</p>`,
       withdrawalWords(numbers),
-      html`<p>1 new result replaces it. Webhook endpoints get an event. The evidence pack shows that a person changed the placement, when and why. The sitting, its answers and earlier decisions move to the new result. This can’t be undone; you can change the placement again.</p>`,
+      html`<p>1 new result replaces it. Webhook endpoints get an event. The evidence pack shows that a person changed the placement, when and why. The sitting, its answers and earlier decisions move to the new result. This can’t be undone, but you can change the placement again.</p>`,
     ],
     button: 'Change placement',
     danger: true,
@@ -177,7 +177,7 @@ async function place(visit: Visit): Promise<Answer> {
   if (isFaulty(faults)) return placePage(visit, faults);
   const withReason = { ...decision, reason: decision.reason! };
   const made = await prepareReplacement(app, organisationId, of.assessment_id, placement!, withReason.reason);
-  if (made === 'same') return placePage(visit, { level: 'The result has this level. Choose another one.' });
+  if (made === 'same') return placePage(visit, { level: 'The result already has this level. Choose another level.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
   const to = `${base}/review/${id}?did=changed`;

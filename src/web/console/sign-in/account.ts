@@ -46,7 +46,7 @@ async function account(visit: PersonVisit): Promise<Answer> {
       title,
       main: [
         facts(person),
-        html`<p>You signed in through your organisation’s identity provider, which has your password. This session opens only this organisation.</p>`,
+        html`<p>You signed in through your organisation’s identity provider, which manages your password. This session opens only this organisation.</p>`,
       ],
     };
   const providers = await withProviders(visit);

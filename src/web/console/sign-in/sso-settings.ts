@@ -150,7 +150,7 @@ const showOff = (visit: Visit): Answer =>
     title: 'Turn off single sign-on?',
     back: { to: `${visit.base}/sso` },
     says: [
-      'Sessions that began at your identity provider end now. People without a password here need a new link from the page People. You can turn single sign-on on again.',
+      'Sessions through your identity provider end now. People without a password here need a new link from the page People. You can turn single sign-on on again.',
     ],
     button: 'Turn off single sign-on',
   });

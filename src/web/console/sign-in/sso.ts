@@ -150,7 +150,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   } catch (error) {
     if (error instanceof NoAuthTime)
       return refused(
-        'Your identity provider did not say when you last entered your password, so the sign-in proves nothing.',
+        'Your identity provider did not say when you last entered your password, so the sign-in does not prove your identity.',
         'Ask an owner of your organisation to turn on the claim auth_time at the identity provider. If you have a password here, sign in with the password.',
       );
     if (error instanceof StaleProof)
@@ -172,7 +172,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   }
 }
 
-const changed = refused('The organisation has changed its identity provider meanwhile. Sign in again.');
+const changed = refused('The organisation changed its identity provider during your sign-in. Sign in again.');
 
 /** Raised if the provider's settings were changed or removed during the sign-in. */
 class ProviderChanged extends Error {}
@@ -181,7 +181,7 @@ class ProviderChanged extends Error {}
 class Refused extends Error {}
 
 const unknown = 'You have no access yet. Ask an owner or an admin for an invitation, and open its link.';
-const signedOut = 'You have signed out meanwhile. Sign in again.';
+const signedOut = 'You signed out during the sign-in. Sign in again.';
 const taken = 'Another person in this organisation uses this sign-in account.';
 
 type Arrival = {
@@ -247,7 +247,7 @@ async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promis
     return openSession(work, { ...opened, userId });
   });
   return token === null
-    ? refused('The invitation was used meanwhile.')
+    ? refused('The invitation has been used. Ask the person who sent it for a new one.')
     : { to: `/console/${organisation.public_id}`, token };
 }
 
@@ -302,7 +302,7 @@ export function askFirst(visit: OpenVisit, organisation: string, { issuer }: { i
     intro: [
       html`<p>The next page is on ${new URL(issuer).host}, the identity provider of this organisation. If you do not want to sign in there, close this page.</p>`,
       isSignedIn(visit) &&
-        html`<p>You are signed in here as ${name(session!.full_name)}. That session ends in this browser when you sign in there.</p>`,
+        html`<p>You are signed in here as ${name(session!.full_name)}. This session ends when you sign in at the identity provider.</p>`,
     ],
     button: 'Sign in',
     cancel: isSignedIn(visit) ? '/console' : undefined,

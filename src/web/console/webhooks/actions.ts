@@ -34,7 +34,7 @@ export function shownSecret({ base }: Visit, endpointId: string, secret: string 
     back: { to: `${base}/webhooks/${endpointId}`, label: 'Webhook endpoint' },
     main: html`${also}${
       secret === null
-        ? html`<p>The secret was shown before. If it is lost, rotate it.</p>`
+        ? html`<p>The secret was shown once. If the secret is lost, rotate it.</p>`
         : html`<p>Copy the secret now: <strong>it is not shown again.</strong> Your webhook endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
     }`,
   };

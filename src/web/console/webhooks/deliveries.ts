@@ -241,14 +241,14 @@ async function confirmation(visit: Visit, which: Which, cancel: string): Promise
   const { app, base, organisationId, form: sent } = visit;
   const found = await countResendable(app.db, organisationId, which, new Date(app.clock.nowMs()));
   const back = { to: cancel, label: 'Back' };
-  const nothing = 'No dead letter matches, or all of them have succeeded since.';
+  const nothing = 'No dead letter matches, or every matching delivery has succeeded.';
   if (found === 0) return { ...messagePage('There is nothing to send again', nothing), back };
   const deliveries = count(found, 'delivery', 'deliveries');
   return confirmPage(visit, {
     title: `Send ${deliveries} again?`,
     back,
     says: [
-      `${deliveries} will be sent again, with the same IDs and a new retry schedule. Your webhook endpoint ignores IDs that it has received. Deliveries that have succeeded meanwhile are not sent. This can’t be undone.`,
+      `${deliveries} will be sent again, with the same IDs and a new retry schedule. Your webhook endpoint ignores IDs that it has received. Deliveries that have succeeded are not sent. This can’t be undone.`,
     ],
     button: `Send ${deliveries} again`,
     to: `${base}/resends/create`,

@@ -50,7 +50,7 @@ suite('groups', () => {
     await ana.completes();
     await org.post(`/groups/${id}/members`, { learner_refs: ['ana'] });
     const asked = await admin.get(`${base}/groups/${id}/archive`);
-    assert.match(asked.text, /1 learner and 1 result get a new position/);
+    assert.match(asked.text, /Platforms read 1 learner and 1 result again/);
     const feed = scene.follow();
     await feed.poll();
     const archived = await admin.follow(await admin.post(`${base}/groups/${id}/archive`));
@@ -86,7 +86,7 @@ suite('groups', () => {
     );
     const made = await owner.post(`${there}/create`, { type: 'cohort', ref: 'more', group_name: 'More' });
     assert.equal(made.status, 422);
-    assert.match(made.text, /There are 500 active groups, which is the maximum/);
+    assert.match(made.text, /Your organisation has 500 active groups, the maximum/);
     const back = await owner.post(`${there}/${old.id}/bring-back`);
     assert.equal(back.status, 422);
     let page = await owner.get(there);
@@ -220,7 +220,7 @@ suite('members', () => {
     const page = await admin.get(`${base}/groups/${from.id}`);
     const learner = new RegExp(`value="([^"]+)"><span class="unseen">Choose mover`).exec(page.text)![1]!;
     const asked = await admin.post(`${base}/groups/${from.id}/chosen`, { press: 'move', learner });
-    assert.match(asked.text, /1 learner and 1 result get a new position/);
+    assert.match(asked.text, /Platforms read 1 learner and 1 result again/);
     const path = `${base}/groups/${from.id}/members`;
     assert.equal((await confirm(path, asked.text, { target: from.id })).status, 422);
     const foreign = await scenario(service);

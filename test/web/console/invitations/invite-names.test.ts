@@ -241,7 +241,7 @@ suite('the name of a learner who is there', () => {
     ]);
     const ready = (await owner.get(to)).text;
     assert.match(ready, /Invite 5 learners\?/);
-    assert.match(ready, /The open invitation is reused, without a credit/);
+    assert.match(ready, /The open invitation is reused. No credit is used/);
     assert.match(await begin(owner, org, to), /5 learners are invited/);
     assert.equal(await creditsOf(org), before - 4);
     assert.equal((await named(org)).length, 6);

@@ -53,7 +53,7 @@ suite('a table of learners in the console', () => {
     const begun = (status: string, at: Date) =>
       app.db.query('update background_job set status = $2, started_at = $3 where job_id = $1', [once, status, at]);
     await begun('waiting', new Date('2026-01-01T12:00:00Z'));
-    assert.match((await owner.get(to)).text, /Rows that still wait on <time[^>]*>31 January 2026/);
+    assert.match((await owner.get(to)).text, /The service deletes the waiting rows on <time[^>]*>31 January 2026/);
     await invitationRuns.goOn(app, org.id, once);
     assert.match((await owner.get(to)).text, /The service cancelled it 30 days after the start/);
   });

@@ -57,7 +57,7 @@ suite('keys in the console', async () => {
     const again = await person.post(`${base}/keys/create`, fields);
     assert.equal(await countKeys(), count);
     assert.doesNotMatch(again.text, /ars_live_/);
-    assert.match(again.text, /created before/);
+    assert.match(again.text, /shown when the key was created/);
 
     const page = await person.get(`${base}/keys/${pair.access_key_id}`);
     assert.match(page.text, /members of the groups below, in maths only/);
