@@ -243,7 +243,6 @@ export const listenRoute: Route = {
       type: 'application/x-ndjson',
       schema: EventLine,
       headers: ['Cache-Control'],
-      example: { type: 'heartbeat', after: exampleAfter },
     },
   },
   handle: async (call) => {

@@ -27,7 +27,6 @@ const health: Route = {
         organisation_id: Type.String({ format: 'uuid', description: 'ID of your organisation.' }),
         api_version: Type.Literal('v1', { description: 'Version of the API.' }),
       }),
-      example: { status: 'ok', organisation_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7', api_version: 'v1' },
     },
   },
   handle: async (call) => {

@@ -67,16 +67,17 @@ export type Route = {
   tag: string;
   summary: string;
   description?: string;
-  params?: Record<string, { description: string; schema: Record<string, unknown>; example: string }>;
+  params?: Record<string, { description: string; schema: Record<string, unknown> }>;
   query?: readonly Parameter[];
   paged?: boolean;
   /** Without this flag, the route answers a restricted key with 404. */
   allowsRestrictedKeys?: true;
   body?: Type.TObject;
+  /** The body of the first example, which test/support/documents/examples.ts sends. */
   bodyExample?: unknown;
   answers: Record<
     number,
-    { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: readonly ReplyHeader[] }
+    { description: string; schema?: Type.TSchema; type?: string; headers?: readonly ReplyHeader[] }
   >;
   /** Error codes besides those for the query, the path parameters and the body. */
   codes?: readonly ErrorCode[];

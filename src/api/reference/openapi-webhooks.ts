@@ -7,6 +7,7 @@ import {
   toleranceSeconds,
 } from '../../integrations/webhooks/http/signing.ts';
 import { Assessment } from '../../records/results/schema.ts';
+import type { Examples } from './examples.ts';
 import type { OpenApiOperation, OpenApiParameter } from './openapi-document.ts';
 import type { Components } from './openapi-schema.ts';
 import {
@@ -79,7 +80,6 @@ const signature: OpenApiParameter[] = [
     in: 'header',
     required: true,
     schema: { type: 'string', format: 'uuid' },
-    example: '3c9e6679-7425-40de-944b-e07fc1f90ae7',
     description:
       'Stays the same in retries and replays of a delivery. If you have handled this ID, answer with 2xx and do nothing.',
   },
@@ -102,19 +102,19 @@ const signature: OpenApiParameter[] = [
 
 export function webhooksOf(
   components: Components,
-  assessment: ExampleAssessment,
+  { events }: Examples,
 ): Record<string, Record<string, OpenApiOperation>> {
   const operations = eventTypes.map((type) => {
     const { id, description, schema } = webhooks[type];
-    const example = exampleEvent(type, '2026-01-31T09:40:12.345Z', assessment);
-    const content = { 'application/json': { schema: components.show(schema), example } };
+    const { headers, body } = events[type]!;
+    const content = { 'application/json': { schema: components.show(schema), example: body } };
     const post: OpenApiOperation = {
       operationId: id,
       tags: ['Webhooks'],
       summary: eventLabel(type),
       description,
       security: [],
-      parameters: signature,
+      parameters: signature.map((one) => ({ ...one, example: headers[one.name] })),
       requestBody: { required: true, content },
       responses: {
         '2XX': { description: `Received. Answer within ${limits.webhookAnswerMs / 1000} seconds.` },

@@ -7,6 +7,7 @@ import { routes } from '../route-table.ts';
 import { ApiError } from '../../platform/errors/errors.ts';
 import { apiBase, defaultRateLimit } from '../../platform/config/settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
+import { type Exchange, type Examples, bodyOf, readExamples } from './examples.ts';
 import { introduction } from './introduction.ts';
 import { toOpenApi30 } from './openapi-3-0.ts';
 import { toPostman } from './postman.ts';
@@ -136,9 +137,18 @@ const pagingParameters: Record<string, OpenApiParameter> = {
 
 const reference = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
-function parametersOf(route: Route): OpenApiOperation['parameters'] {
+/** The value of a path parameter in the first example. */
+function pathExample(route: Route, name: string, exchanges: readonly Exchange[]): string {
+  const at = route.path.split('/').indexOf(`{${name}}`);
+  return decodeURIComponent(exchanges[0]!.request.path.split('/')[at]!);
+}
+
+function parametersOf(route: Route, exchanges: readonly Exchange[]): OpenApiOperation['parameters'] {
+  const inPath = Object.entries(route.params ?? {}).map(([name, rest]) => {
+    return { name, in: 'path', required: true, ...rest, example: pathExample(route, name, exchanges) };
+  });
   const all = [
-    ...Object.entries(route.params ?? {}).map(([name, rest]) => ({ name, in: 'path', required: true, ...rest })),
+    ...inPath,
     ...(route.query ?? []).map((parameter) => queryParameter(parameter, takesSince(route))),
     ...when(route.paged === true, ...Object.keys(pagingParameters)).map(reference),
     ...when(isConditional(route), reference('If-None-Match')),
@@ -179,8 +189,14 @@ function otherwise(): OpenApiReply {
   };
 }
 
-function successReply(route: Route, status: number, components: Components): OpenApiReply {
-  const { description, schema, type = 'application/json', example } = route.answers[status]!;
+function successReply(
+  route: Route,
+  status: number,
+  components: Components,
+  exchanges: readonly Exchange[],
+): OpenApiReply {
+  const { description, schema, type = 'application/json' } = route.answers[status]!;
+  const example = bodyOf(exchanges, status);
   const answer = { description, headers: headers(answerHeaders(route, status)) };
   if (schema !== undefined) return { ...answer, content: { [type]: { schema: components.show(schema), example } } };
   if (type === 'application/json') return answer;
@@ -191,9 +207,11 @@ function operationOf(
   route: Route,
   components: Components,
   sharedReplies: Record<string, OpenApiReply>,
+  exchanges: readonly Exchange[],
 ): OpenApiOperation {
   const responses: OpenApiOperation['responses'] = {};
-  for (const status of Object.keys(route.answers)) responses[status] = successReply(route, Number(status), components);
+  for (const status of Object.keys(route.answers).map(Number))
+    responses[status] = successReply(route, status, components, exchanges);
   const unchanged = 'Nothing has changed since the response with this ETag. No body.';
   if (isConditional(route)) responses[304] = { description: unchanged, headers: headers(answerHeaders(route, 304)) };
   const byStatus = Map.groupBy(refusalsOf(route), (refusal) => refusal.status);
@@ -213,7 +231,7 @@ function operationOf(
     tags: [route.tag],
     summary: route.summary,
     description: route.description,
-    parameters: parametersOf(route),
+    parameters: parametersOf(route, exchanges),
     requestBody:
       route.body === undefined
         ? undefined
@@ -222,11 +240,16 @@ function operationOf(
   };
 }
 
-function operationsOf(components: Components) {
+function operationsOf(components: Components, { operations }: Examples) {
   const replies: Record<string, OpenApiReply> = {};
   const paths: OpenApiDocument['paths'] = {};
   for (const route of routes) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, components, replies);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(
+      route,
+      components,
+      replies,
+      operations[route.id]!,
+    );
   }
   return { paths, replies };
 }
@@ -267,9 +290,9 @@ function describedHeaders(rateLimit: number) {
 /** The OpenAPI 3.1 document of the API. Equal origins and rate limits give equal bytes. */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
-  const { paths, replies } = operationsOf(components);
-  const { example } = routes.find(({ id }) => id === 'getAssessment')!.answers[200]!;
-  const webhooks = webhooksOf(components, (example as { data: Parameters<typeof webhooksOf>[1] }).data);
+  const examples = await readExamples();
+  const { paths, replies } = operationsOf(components, examples);
+  const webhooks = webhooksOf(components, examples);
   components.show(ErrorBody);
   return {
     openapi: '3.1.1',

@@ -25,19 +25,12 @@ import {
   yesOrNo,
 } from '../http/query.ts';
 import type { TracedResult } from '../tracer/facts.ts';
-import { currentPayloadVersion } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
 import { type KeyScope, intersectScope } from '../../organisations/key-scope.ts';
 import { isUuid, nilUuid } from '../../platform/crypto/random.ts';
 import { type Call, type Reply, type Route, jsonText } from '../http/route.ts';
-import {
-  assessmentJson,
-  learnerJson,
-  scopeExitJson,
-  storedColumns,
-  tombstoneJson,
-} from '../../records/results/body.ts';
+import { assessmentJson, scopeExitJson, tombstoneJson } from '../../records/results/body.ts';
 import { digestJson, digestText, listWithDigest } from '../../records/results/pages/digest.ts';
 import { facetsMatching, levelCodes } from '../../records/results/facet.ts';
 import type { AssessmentFilter } from '../../records/results/pages/page-statements.ts';
@@ -45,31 +38,8 @@ import { findLearnerIds } from '../../records/results/pages/list.ts';
 import { hashesOfRef } from '../../organisations/learner-ref.ts';
 import { readLiveInScope } from '../../records/results/pages/live.ts';
 import { reportBase } from '../../records/results/record.ts';
-import { Assessment, exampleContent, FeedDigest, FeedEntry } from '../../records/results/schema.ts';
-import { exampleOrigin } from '../../platform/config/settings.ts';
+import { Assessment, FeedDigest, FeedEntry } from '../../records/results/schema.ts';
 import { Type } from '../../platform/validation/type.ts';
-
-const exampleGroup = {
-  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
-  ref: 'C-2026-01',
-  name: 'January cohort',
-  type: 'cohort',
-};
-const example = JSON.parse(
-  assessmentJson(
-    {
-      assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
-      learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
-      position: Date.parse('2026-01-31T09:40:12.345Z') * 1000,
-      shape: currentPayloadVersion,
-      learner: learnerJson('LRN-000017', 'Ana Silva'),
-      body: storedColumns(exampleContent).body,
-      report_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    },
-    JSON.stringify([exampleGroup]),
-    reportBase(exampleOrigin),
-  ),
-) as { assessment_id: string } & Record<string, unknown>;
 
 /**
  * `excludes` says why a poll with this filter does not get a result; null: the poll gets the result. `sent`: the
@@ -260,7 +230,6 @@ export const assessmentIdParameter = {
   id: {
     description: "The assessment's ID.",
     schema: { type: 'string', format: 'uuid' },
-    example: example.assessment_id,
   },
 };
 
@@ -285,17 +254,6 @@ export const assessmentRoutes: Route[] = [
           data: Type.Array(FeedEntry, { description: 'The entries of this page.' }),
           pagination: PaginationSchema,
         }),
-        example: {
-          data: [
-            example,
-            {
-              assessment_id: '6512bd43-d9ca-46e0-a5f4-1a2b3c4d5e6f',
-              status: 'deleted',
-              updated_at: '2026-01-31T09:41:00.000Z',
-            },
-          ],
-          pagination: { limit: 100, has_more: false, next: null },
-        },
       },
     },
     handle: list,
@@ -315,19 +273,6 @@ export const assessmentRoutes: Route[] = [
         description: 'Sums of every bucket, or with buckets the results in them.',
         schema: Type.Object({ data: FeedDigest }),
         headers: ['Cache-Control', 'Vary', 'X-Sync-Restored'],
-        example: {
-          data: {
-            bits: 1,
-            through: '2026-01-31T09:41:00.000Z',
-            n: 2,
-            w1: 1042,
-            w2: 17,
-            buckets: [
-              [2, 1042, 17],
-              [0, 0, 0],
-            ],
-          },
-        },
       },
     },
     handle: readDigest,
@@ -343,7 +288,7 @@ export const assessmentRoutes: Route[] = [
     query: [],
     allowsRestrictedKeys: true,
     answers: {
-      200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } },
+      200: { description: 'The result.', schema: Type.Object({ data: Assessment }) },
     },
     handle: async (call) => {
       const id = call.params.id!;

@@ -20,17 +20,8 @@ import { countMembers, findGroup } from '../../organisations/groups/store.ts';
 import { groupTypes, teamType } from '../../organisations/groups/types.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-const example = {
-  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
-  ref: 'C-2026-01',
-  name: 'January cohort',
-  type: 'cohort',
-  active: true,
-  created_at: '2026-01-05T09:00:00.000Z',
-  updated_at: '2026-01-05T09:00:00.000Z',
-};
 const idParameter = {
-  id: { description: "The group's ID.", schema: { type: 'string', format: 'uuid' }, example: example.id },
+  id: { description: "The group's ID.", schema: { type: 'string', format: 'uuid' } },
 };
 
 const groupQuery = [
@@ -81,7 +72,6 @@ export const groupRoutes: Route[] = [
           data: Type.Array(Group, { description: 'The groups of this page.' }),
           pagination: PaginationSchema,
         }),
-        example: { data: [example], pagination: { limit: 100, has_more: false, next: null } },
       },
     },
     handle: async (call) => {
@@ -114,11 +104,10 @@ export const groupRoutes: Route[] = [
     bodyExample: { type: 'cohort', ref: 'C-2026-01', name: 'January cohort' },
     codes: ['team_group_managed', 'group_limit_exceeded'],
     answers: {
-      201: { description: 'Created.', schema: Type.Object({ data: Group }), example: { data: example } },
+      201: { description: 'Created.', schema: Type.Object({ data: Group }) },
       200: {
         description: 'It existed already, and is returned unchanged.',
         schema: Type.Object({ data: Group }),
-        example: { data: example },
       },
     },
     handle: async (call) => {
@@ -144,7 +133,6 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'The group with its number of active members.',
         schema: Type.Object({ data: GroupDetail }),
-        example: { data: { ...example, member_count: 24 } },
       },
     },
     handle: async (call) => {
@@ -173,7 +161,6 @@ export const groupRoutes: Route[] = [
       200: {
         description: 'The group as it is now.',
         schema: Type.Object({ data: GroupDetail }),
-        example: { data: { ...example, active: false, member_count: 24 } },
       },
     },
     handle: async (call) => {
@@ -195,12 +182,11 @@ export const groupRoutes: Route[] = [
     description:
       'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each. A malformed reference can never name a learner, so it refuses the request, by its position; an unknown one is only listed in not_found.',
     body: LearnerRefs,
-    bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042'] },
+    bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042', 'LRN-999999'] },
     codes: ['team_group_managed'],
     answers: {
       200: {
         description: 'What became of each reference.',
-        example: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] },
         schema: Type.Object({
           added: refs('Learners who joined.'),
           already_members: refs('Learners who were members already.'),
@@ -225,7 +211,6 @@ export const groupRoutes: Route[] = [
     answers: {
       200: {
         description: 'What became of each reference.',
-        example: { removed: ['LRN-000017'], not_members: [] },
         schema: Type.Object({ removed: refs('Learners who left.'), not_members: refs('References of no member.') }),
       },
     },

@@ -1,7 +1,6 @@
 import { refuseTeams } from '../../organisations/groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import { type Route, json } from '../http/route.ts';
-import { exampleOrigin } from '../../platform/config/settings.ts';
 import { provisionLearner } from '../../sittings/invitations/provision.ts';
 import { ProvisionInput, Provisioned } from '../../sittings/invitations/schema.ts';
 import { Type } from '../../platform/validation/type.ts';
@@ -9,21 +8,6 @@ import { Type } from '../../platform/validation/type.ts';
 const provisioned = {
   headers: ['Cache-Control'] as const,
   schema: Type.Object({ data: Provisioned }),
-  example: {
-    data: {
-      learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
-      ref: 'LRN-000017',
-      full_name: 'Ana Silva',
-      assessment_url: `${exampleOrigin}/a/AAAAAAAB`,
-      invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
-      expires_at: '2026-02-28T09:00:00.000Z',
-      groups: [
-        { id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' },
-      ],
-      archived_groups: [],
-      created_at: '2026-01-31T09:00:00.000Z',
-    },
-  },
 };
 
 export const invitationRoutes: Route[] = [

@@ -12,40 +12,6 @@ import { LearnerDetail, LearnerEntry, learnerPayload, learnerTombstoneJson } fro
 import { findLearner } from '../../records/learners/store.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-const groupExample = {
-  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
-  ref: 'C-2026-01',
-  name: 'January cohort',
-  type: 'cohort',
-};
-const example = {
-  learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
-  status: 'active',
-  ref: 'LRN-000017',
-  full_name: 'Ana Silva',
-  last_assessed_at: '2026-01-31T09:00:00.000Z',
-  last_assessed: [
-    {
-      subject: 'maths',
-      assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
-      assessed_at: '2026-01-31T09:00:00.000Z',
-      rqf_level: 'Level 1',
-      rqf_level_code: 2,
-      below_level_1: false,
-      working_level: 'Level 1',
-      recommended_next_level: 'Level 2',
-    },
-  ],
-  groups: [groupExample],
-  updated_at: '2026-01-31T09:40:12.345Z',
-};
-
-const tombstoneExample = {
-  learner_id: 'c9a646d3-9c61-4cb7-bfcd-ee2522c8f633',
-  status: 'deleted',
-  updated_at: '2026-01-31T09:41:00.000Z',
-};
-
 const learnerQuery = [instant('since', 'Learners whose updated_at is at or after it.', 'upper')];
 
 export const learnerRoutes: Route[] = [
@@ -65,7 +31,6 @@ export const learnerRoutes: Route[] = [
           data: Type.Array(LearnerEntry, { description: 'The entries of this page.' }),
           pagination: PaginationSchema,
         }),
-        example: { data: [example, tombstoneExample], pagination: { limit: 100, has_more: false, next: null } },
       },
     },
     handle: async (call) => {
@@ -99,14 +64,12 @@ export const learnerRoutes: Route[] = [
       ref: {
         description: 'Your own learner reference, percent-encoded: / becomes %2F.',
         schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
-        example: example.ref,
       },
     },
     answers: {
       200: {
         description: 'The learner and every completed result, newest first.',
         schema: Type.Object({ data: LearnerDetail }),
-        example: { data: { ...example, assessments: [] } },
       },
     },
     handle: async (call) => {

@@ -21,17 +21,6 @@ import {
 import { Type } from '../../platform/validation/type.ts';
 import { assessmentCompleted, learnerGroupsUpdated } from '../../platform/validation/event-types.ts';
 
-const endpointExample = {
-  id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',
-  url: 'https://portfolio.example.org/hooks/ars',
-  event_types: [assessmentCompleted],
-  group_ids: null,
-  status: 'active',
-  disabled_reason: null,
-  created_at: '2026-01-31T09:00:00.000Z',
-  updated_at: '2026-01-31T09:00:00.000Z',
-};
-
 /** All endpoints fit on one page. */
 const pagination = { limit: limits.pageDefault, has_more: false, next: null };
 
@@ -51,7 +40,6 @@ export const webhookRoutes: Route[] = [
           data: Type.Array(WebhookEndpoint, { description: 'The endpoints.' }),
           pagination: PaginationSchema,
         }),
-        example: { data: [endpointExample], pagination },
       },
     },
     handle: async (call) => {
@@ -81,7 +69,6 @@ export const webhookRoutes: Route[] = [
         description: 'Registered.',
         headers: ['Cache-Control'],
         schema: Type.Object({ data: RegisteredWebhookEndpoint }),
-        example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } },
       },
     },
     handle: async (call) => {
@@ -112,7 +99,6 @@ export const webhookRoutes: Route[] = [
       id: {
         description: "The endpoint's ID.",
         schema: { type: 'string', format: 'uuid' },
-        example: endpointExample.id,
       },
     },
     answers: { 204: { description: 'Removed.' } },

@@ -1,3 +1,5 @@
+import { STATUS_CODES } from 'node:http';
+import type { Delivery, Examples, Exchange } from '../../api/reference/examples.ts';
 import type { Schema } from '../../api/reference/openapi-schema.ts';
 import { type Content, type Markup, html } from '../../platform/html/html.ts';
 import type {
@@ -6,6 +8,7 @@ import type {
   OpenApiParameter,
   OpenApiReply,
 } from '../../api/reference/openapi-document.ts';
+import { highlight } from './highlight.ts';
 import type { Heading, Text } from './markdown.ts';
 
 type Referable<T> = T | { $ref: string };
@@ -35,7 +38,6 @@ const paragraphs = (text: string | undefined) =>
     .split('\n\n')
     .filter((one) => one !== '')
     .map((one) => html`<p>${inline(one)}</p>`);
-const json = (value: unknown) => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
 const refName = (given: { $ref: string }) => given.$ref.split('/').at(-1)!;
 const headerAnchor = (name: string) => `header-${name.toLowerCase()}`;
 
@@ -47,28 +49,39 @@ function operations(document: OpenApiDocument): Listed[] {
   );
 }
 
-/** Makes an operation's curl command. If the path contains an ID, the first line sets it as a variable. */
-function curl(document: OpenApiDocument, { method, path, operation }: Listed): string {
-  const base = document.servers[0]!.url;
-  const parameter = parametersOf(document, operation).find((one) => one.in === 'path');
-  const lines: string[] = [];
-  const name = parameter?.name.toUpperCase();
-  if (name !== undefined) lines.push(`${name}=${String(parameter!.example)}`);
-  const query = path === '/assessments' || path === '/learners' || path === '/groups' ? '?limit=100' : '';
-  const address =
-    name === undefined
-      ? `'${base}${path}${method === 'get' ? query : ''}'`
-      : `"${base}${path.replace(/\{\w+\}/, `$${name}`)}"`;
-  const words = [
-    `curl -sS${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${address}`,
-    '-H "X-Access-Key-Id: $ACCESS_KEY_ID"',
-    '-H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"',
-  ];
-  const body = operation.requestBody?.content['application/json']?.example;
-  if (body !== undefined)
-    words.push(`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
-  if (path.endsWith('.pdf')) words.push('-o evidence.pdf');
-  return [...lines, words.join(' \\\n  ')].join('\n');
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The curl command of a request. It reads the access key from the environment. */
+function curl(base: string, { method, path, headers, body }: Exchange['request']): string {
+  const sent = { 'X-Access-Key-Id': '$ACCESS_KEY_ID', 'X-Secret-Access-Key': '$SECRET_ACCESS_KEY', ...headers };
+  const output = path.endsWith('.pdf') ? ' -D - -o evidence.pdf' : ' -i';
+  const words = Object.entries(sent).map(([name, value]) =>
+    value.startsWith('$') ? `-H "${name}: ${value}"` : `-H ${quoted(`${name}: ${value}`)}`,
+  );
+  if (body !== undefined) words.push(`-d ${quoted(JSON.stringify(body))}`);
+  return [`curl -sS${output}${method === 'GET' ? '' : ` -X ${method}`} ${quoted(base + path)}`, ...words].join(
+    ' \\\n  ',
+  );
+}
+
+/** An HTTP message: its first line, its headers and its body. */
+function message(first: string, headers: Record<string, string>, body: unknown): Markup {
+  const lines = [first, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\n');
+  const text = typeof body === 'string' ? body : JSON.stringify(body, null, 2);
+  return html`<pre><code>${lines}${body === undefined ? '' : html`\n\n${highlight(text, 'json')}`}</code></pre>`;
+}
+
+function exchange(base: string, { request, response: { status, headers, body } }: Exchange): Markup {
+  return html`<h4>Request</h4><pre><code>${curl(base, request)}</code></pre>
+<h4>Response</h4>${message(`HTTP/1.1 ${status} ${STATUS_CODES[status]!}`, headers, body)}`;
+}
+
+/** The first request with its response, and further ones that open. */
+function exchanges(base: string, [first, ...others]: Exchange[]): Content {
+  return html`${exchange(base, first!)}${others.map((one) => {
+    const code = (one.response.body as { error?: { code: string } } | undefined)?.error?.code;
+    return html`<details><summary>Another request: ${one.response.status} ${code ?? STATUS_CODES[one.response.status]!}</summary>${exchange(base, one)}</details>`;
+  })}`;
 }
 
 function parameterList(title: string, parameters: OpenApiParameter[]): Content {
@@ -92,11 +105,9 @@ function headerNames(reply: OpenApiReply): Content {
 
 function success(status: string, reply: OpenApiReply): Markup {
   const [type, content] = Object.entries(reply.content ?? {})[0] ?? [];
-  const example = content?.example;
   return html`<h4>${status} <span class="soft">${reply.description}</span></h4>${headerNames(reply)}
 ${content === undefined || type === 'application/json' ? null : html`<p><code>${type!}</code></p>`}
-${content === undefined || content.schema.format === 'binary' ? null : fields(content.schema)}
-${example === undefined ? null : html`<details><summary>Example of a ${status} response</summary>${json(example)}</details>`}`;
+${content === undefined || content.schema.format === 'binary' ? null : fields(content.schema)}`;
 }
 
 function refusal(status: string, code: string, example: unknown): Markup {
@@ -129,8 +140,7 @@ const placesOfParameters = [
   ['header', 'Headers'],
 ] as const;
 
-function section(document: OpenApiDocument, listed: Listed): Markup {
-  const { method, path, operation } = listed;
+function section(document: OpenApiDocument, { method, path, operation }: Listed, examples: Exchange[]): Markup {
   const parameters = parametersOf(document, operation);
   const body = operation.requestBody?.content['application/json'];
   const replies = Object.entries(operation.responses)
@@ -139,7 +149,7 @@ function section(document: OpenApiDocument, listed: Listed): Markup {
   return html`<section aria-labelledby="${operation.operationId}">
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${path}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
-<pre><code>${curl(document, listed)}</code></pre>
+${exchanges(document.servers[0]!.url, examples)}
 ${placesOfParameters.map(([place, title]) =>
   parameterList(
     title,
@@ -152,18 +162,25 @@ ${refusals(document, operation)}
 </section>`;
 }
 
-function bodyPart(document: OpenApiDocument, { schema, example }: { schema: Schema; example?: unknown }): Markup {
+function bodyPart(document: OpenApiDocument, { schema }: { schema: Schema }): Markup {
   const shown = fields(resolve(document, schema as Referable<Schema>));
-  return html`<h4>Body: ${typeOf(schema)}</h4>${shown}<details><summary>Example of a body</summary>${json(example)}</details>`;
+  return html`<h4>Body: ${typeOf(schema)}</h4>${shown}`;
 }
 
-function webhookSection(document: OpenApiDocument, event: string, operation: OpenApiOperation): Markup {
+function webhookSection(
+  document: OpenApiDocument,
+  event: string,
+  operation: OpenApiOperation,
+  { url, headers, body }: Delivery,
+): Markup {
+  const { pathname, host } = new URL(url);
   return html`<section aria-labelledby="${operation.operationId}">
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method post">POST</span> ${event}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
+<h4>Request</h4>${message(`POST ${pathname} HTTP/1.1`, { Host: host, ...headers }, body)}
 ${parameterList('Headers', parametersOf(document, operation))}
 ${bodyPart(document, operation.requestBody!.content['application/json']!)}
-<h4>Your answer</h4><dl>${Object.entries(operation.responses).map(([status, reply]) => html`<dt>${status === 'default' ? 'Anything else' : status}</dt><dd>${paragraphs(resolve(document, reply).description)}</dd>`)}</dl>
+<h4>Your response</h4><dl>${Object.entries(operation.responses).map(([status, reply]) => html`<dt>${status === 'default' ? 'Anything else' : status}</dt><dd>${paragraphs(resolve(document, reply).description)}</dd>`)}</dl>
 </section>`;
 }
 
@@ -187,21 +204,21 @@ function headingsOf(document: OpenApiDocument): Heading[] {
   ];
 }
 
-export function referenceText(document: OpenApiDocument): Text {
+export function referenceText(document: OpenApiDocument, { operations: recorded, events }: Examples): Text {
   const all = operations(document);
   const { components } = document;
   const shared = Object.entries(components.responses).filter(([, reply]) => reply.content !== undefined);
   const body = html`<div class="reference"><h1 id="top">API reference</h1>
 <p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a>, <a href="openapi-3.0.json">OpenAPI 3.0</a> and a <a href="postman.json">Postman collection</a>.</p>
 ${paragraphs(document.info.description)}
-<p>The commands on this page expect your access key in two variables of the shell:</p>
+<p>A running service answered each request and sent each event on this page. The commands read your access key from two variables of the shell:</p>
 <pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>
 ${document.tags.map(
   (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
-${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`,
+${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed, recorded[listed.operation.operationId]!))}`,
 )}
-<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret: <a href="webhooks/receive.html">Webhooks</a>.</p>
-${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!))}
+<h2 id="events"><a href="#events">Events</a></h2><p>The service sends events to the webhook endpoints that you register with POST /webhooks, and signs each with the endpoint's secret: <a href="webhooks/receive.html">Receive webhooks</a>. A body arrives on one line without spaces. This page adds line breaks.</p>
+${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!, events[event]!))}
 <h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2><p>What to do about each code: <a href="reference/errors.html">Errors</a>.</p>
 ${shared.map(
   ([

