@@ -140,7 +140,7 @@ const lost = `(() => {
   const here = document.querySelector('.menu a[aria-current]');
   const other = document.querySelector('.menu a:not([aria-current])');
   if (here && other) {
-    const [a, b] = [here, other].map((one) => getComputedStyle(one).borderBottomColor);
+    const [a, b] = [here, other].map((one) => getComputedStyle(one).borderLeftColor);
     if (a === b) found.push('the present page is not marked in the menu');
   }
   return found;

@@ -25,7 +25,7 @@ import {
   safeAddress,
 } from './kit/browser.ts';
 import { Form } from './kit/form.ts';
-import { type Frame, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
+import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
 import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { noteWhatIsShown } from './learners/access-log.ts';
@@ -41,7 +41,7 @@ export const addressOf = (route: ConsoleRoute): string =>
   ofOrganisation(route) ? `/console/{organisation}${route.path}` : route.path;
 
 export function registerConsole(app: App, fastify: FastifyInstance): void {
-  registerAssets(fastify, [consoleStyle]);
+  registerAssets(fastify, [consoleStyle, consoleScript]);
   void fastify.register(
     async (pages) => {
       // Forms arrive unparsed. The handler parses a form after it has checked the sender (see Form.read).

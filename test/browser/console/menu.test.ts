@@ -45,17 +45,20 @@ suite('the navigation', { skip: withoutBrowser }, async () => {
     assert.deepEqual(await overhanging(page), []);
   });
 
-  test('where there is room the parts stand in a line, and below them the pages of the one that is open', async () => {
+  test('where there is room, the pages stand at the side by section', async () => {
     const page = await open(1280, 'owner', '/keys/create');
     assert.equal(await page.locator(`${nav} summary`).isVisible(), false);
-    const shown = page.locator(nav).getByRole('link').filter({ visible: true });
-    const texts = await shown.allInnerTexts();
-    assert.ok(texts.includes('Integration') && texts.includes('Organisation') && texts.includes('Webhooks'));
-    assert.ok(!texts.includes('People'));
+    const texts = await page.locator(nav).getByRole('link').filter({ visible: true }).allInnerTexts();
+    assert.ok(texts.includes('Learners') && texts.includes('Webhooks') && texts.includes('People'));
+    assert.deepEqual(await page.locator(`${nav} .section`).allInnerTexts(), [
+      'Day to day',
+      'Integration',
+      'Organisation',
+    ]);
     const here = await page
       .locator(`${nav} [aria-current]`)
       .evaluateAll((all) => all.map((one) => `${one.textContent}: ${one.getAttribute('aria-current')}`));
-    assert.deepEqual(here, ['Integration: true', 'Keys: true']);
+    assert.deepEqual(here, ['Keys: true']);
     assert.deepEqual([await axeFaults(page), await overhanging(page)], [[], []]);
     await page.goto(`${service.url}${base}/keys`);
     assert.equal(await page.locator(`${nav} .pages [aria-current="page"]`).innerText(), 'Keys');
@@ -63,7 +66,7 @@ suite('the navigation', { skip: withoutBrowser }, async () => {
 
   test('who has one part only sees its pages alone', async () => {
     const page = await open(1280, 'tutor', '');
-    assert.equal(await page.locator(`${nav} .sections`).count(), 0);
+    assert.equal(await page.locator(`${nav} .section`).count(), 0);
     assert.equal(await page.locator(`${nav} [aria-current="page"]`).isVisible(), true);
   });
 });

@@ -49,7 +49,10 @@ suite('webhooks in a browser', { skip: withoutBrowser }, async () => {
       await page.getByRole('status').waitFor();
       await scene.settle(worker);
       await page.goto(`${base}/deliveries?status=dead&endpoint=${endpoint.id}`);
-      await page.getByRole('checkbox').first().press('Space');
+      await page
+        .getByRole('checkbox', { name: /^Choose/ })
+        .first()
+        .press('Space');
       await pressByKeyboard(page, 'Send selected deliveries again');
       await page.getByRole('heading', { name: 'Send 1 delivery again?' }).waitFor();
       await isSound('a confirmation');

@@ -7,7 +7,7 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, visibilityOf } from '../kit/reader.ts';
-import { day, facts, instant, notice, countWords, code, readToken, readPage } from '../kit/blocks.ts';
+import { day, facts, instant, notice, countWords, code, readToken, readPage, plain } from '../kit/blocks.ts';
 import { type Faults, any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
@@ -42,18 +42,15 @@ async function groups(visit: Visit): Promise<Answer> {
   const list = await groupList(visit, groupTypes.find((one) => one === query.get('type')) ?? null);
   return listPage(visit, {
     title: 'Groups',
-    intro: [
-      html`<p>Cohorts, courses, campuses and other groups of learners. Platforms can read results and receive events by group.</p>`,
-      managers.includes(role) &&
-        html`<div class="actions"><a class="button" href="${path}/create">Create group</a></div>`,
-    ],
+    says: 'Cohorts, courses, campuses and other groups of learners. Platforms can read results and receive events by group.',
+    actions: managers.includes(role) && html`<a class="button" href="${path}/create">Create group</a>`,
     filters: (q) => [q.select('type', 'Type', any(typeChoices(groupTypes))), list.stateField(q)],
     caption: 'Groups by type and name',
     none: 'No group matches. Create a group, or change the filter.',
     rows: list.rows,
     columns: {
       Name: list.name,
-      Type: (row: BrowsedGroup) => typeWords(row.type),
+      Type: plain((row: BrowsedGroup) => typeWords(row.type)),
       ...list.columns,
       Learners: list.members,
     },

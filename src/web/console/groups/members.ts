@@ -32,6 +32,8 @@ import {
   progress,
   table,
   number,
+  plain,
+  label,
 } from '../kit/blocks.ts';
 import { type Faults, any, faultsIn, Fields, hiddenField, tickBox, chosenIds } from '../kit/form.ts';
 import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
@@ -324,7 +326,7 @@ export function reachInWords({ learners, results }: Impact, max = Infinity): str
 }
 
 const states = { yes: 'Active', no: 'Archived' };
-const stateOf = (row: BrowsedGroup) => (row.active ? states.yes : states.no);
+const stateOf = (row: BrowsedGroup) => (row.active ? label('good', states.yes) : label('off', states.no));
 
 export async function groupList(visit: Visit, type: string | null) {
   const { app, organisationId, query } = visit;
@@ -338,7 +340,7 @@ export async function groupList(visit: Visit, type: string | null) {
     next: last?.group_id,
     stateField: (q: Fields): Content => q.select('active', 'State', any(states)),
     name: (row: BrowsedGroup) => html`<a href="${groupPath(visit, row)}">${name(row.name)}</a>`,
-    columns: { Reference: (row: BrowsedGroup) => code(row.ref), State: stateOf },
+    columns: { State: stateOf, Reference: plain((row: BrowsedGroup) => code(row.ref)) },
     members: numeric((row: BrowsedGroup) => countWords(row.members, membersCountedFor(visibility))),
   };
 }

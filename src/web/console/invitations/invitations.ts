@@ -24,6 +24,10 @@ import {
   number,
   readToken,
   code,
+  plain,
+  wideOnly,
+  label,
+  type LabelKind,
 } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField, fieldsOf, chosenIds, any, readonlyField, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
@@ -64,6 +68,15 @@ const stateNames: Record<InvitationState, string> = {
   cancelled: 'Cancelled',
 };
 
+const stateKinds: Record<InvitationState, LabelKind> = {
+  sent: 'wait',
+  opened: 'info',
+  paused: 'info',
+  used: 'good',
+  expired: 'bad',
+  cancelled: 'off',
+};
+
 const listNames: Record<InvitationList, string> = {
   ...stateNames,
   unopened: `Not begun for ${limits.unopenedDays} days`,
@@ -74,7 +87,8 @@ const listNames: Record<InvitationList, string> = {
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
 function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | null, zone: string): Content {
-  return state === 'paused' ? html`Paused until ${moment(idleEnd(at!, resumedAt), zone)}` : stateNames[state];
+  const shown = label(stateKinds[state], stateNames[state]);
+  return state === 'paused' ? html`${shown} until ${moment(idleEnd(at!, resumedAt), zone)}` : shown;
 }
 
 async function list(visit: Visit): Promise<Answer> {
@@ -89,14 +103,15 @@ async function list(visit: Visit): Promise<Answer> {
   const isInviter = inviters.includes(visit.role);
   const order = state !== null && byEnd.includes(state) ? 'latest end' : 'newest';
   const invite = isInviter && html`<a href="${base}/invite">Invite learners</a>`;
-  return listPage(visit, {
+  return listPage<ListedInvitation>(visit, {
     title: 'Invitations',
+    says: 'All invitations of learners, with the state of each.',
+    actions: isInviter && html`<a class="button" href="${base}/invite">Invite learners</a>`,
     intro: [
       notice(query, {
         mailed: 'The emails are being sent.',
         none: 'No email was sent. The learners have no email address, or got an email a few minutes ago.',
       }),
-      html`<p>All invitations of learners, with the state of each.</p>`,
     ],
     filters: (q) => q.select('state', 'State', any(listNames)),
     note:
@@ -111,11 +126,11 @@ async function list(visit: Visit): Promise<Answer> {
         Choose: (one: ListedInvitation) =>
           one.status === 'open' && tickBox('invitation', one.invitation_id, one.full_name),
       }),
-      Reference: (one) => one.ref,
       State: (one) => stateOf(one, resumedAt, zone),
-      Subjects: (one) => one.subjects.join(', '),
-      Purpose: (one) => one.purpose && purposeNames[one.purpose],
-      Invited: (one) => day(one.created_at, zone),
+      Reference: plain((one) => code(one.ref)),
+      Subjects: plain((one) => one.subjects.join(', ')),
+      Purpose: wideOnly((one) => one.purpose && purposeNames[one.purpose]),
+      Invited: wideOnly((one) => day(one.created_at, zone)),
       Until: (one) => day(one.expires_at, zone),
     },
     around(shown) {
@@ -188,7 +203,7 @@ function actions(visit: Visit, one: ListedInvitation, faults: Faults): Content {
       faults.retake_reason !== undefined &&
         f.text('retake_reason', 'Reason for an early retake', { hint: 'The evidence pack shows it.' }),
     ]),
-    html`<p><a href="${here}/cancel">Cancel invitation</a></p>`,
+    html`<p><a class="danger" href="${here}/cancel">Cancel invitation</a></p>`,
   ];
 }
 

@@ -18,7 +18,7 @@ import {
   revokeLink,
 } from '../../../integrations/access-keys/link.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { moment, table } from '../kit/blocks.ts';
+import { moment, table, label } from '../kit/blocks.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
 
@@ -37,7 +37,7 @@ export async function linkTable({ app, base, organisationId: id, zone }: Visit):
     rows.length > 0 && html`<h2>Set-up links</h2>`,
     table<KeyLink>({ caption: 'Set-up links, newest first', none: null }, rows, {
       For: (link) => link.description.label ?? link.description.purpose ?? 'Key',
-      State: (link) => words[statusOf(link)],
+      State: (link) => label(statusOf(link) === 'open' ? 'wait' : 'off', words[statusOf(link)]),
       Created: (link) => moment(link.created_at, zone),
       'Works until': (link) => moment(link.expires_at, zone),
       Key: ({ key_id }) => (key_id === null ? 'None yet' : html`<a href="${base}/keys/${key_id}">${key_id}</a>`),

@@ -13,7 +13,7 @@ import { testLine } from '../../../integrations/access-keys/link-page.ts';
 import { type Faults, readonlyField } from '../kit/form.ts';
 import { type Answer, type Visit, type ConsoleRoute, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
 import { type CallHour, callsByHour } from '../../../platform/audit/log.ts';
-import { bar, moment, table, number, numeric, day, facts, notice, code, withLocalTimes } from '../kit/blocks.ts';
+import { bar, moment, table, number, numeric, day, facts, notice, code, withLocalTimes, label } from '../kit/blocks.ts';
 import { receiptPdf } from '../../../integrations/access-keys/receipt.ts';
 import { type ScopeInWords, scopeInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
 import { type StoredUse, usesOf } from '../../../integrations/access-keys/key-uses.ts';
@@ -38,9 +38,10 @@ export const keyRoutes: ConsoleRoute[] = [
 
 function state(one: AccessKey, nowMs: number, zone: string): Content {
   const status = statusOf(one, nowMs);
-  if (status === 'revoked') return html`Revoked on ${day(one.revoked_at!, zone)}`;
-  if (status === 'expired') return html`Ended on ${day(one.expires_at!, zone)}`;
-  return one.expires_at === null ? 'Active' : html`Active until ${moment(one.expires_at, zone)}`;
+  if (status === 'revoked') return html`${label('off', 'Revoked')} on ${day(one.revoked_at!, zone)}`;
+  if (status === 'expired') return html`${label('off', 'Ended')} on ${day(one.expires_at!, zone)}`;
+  const active = label('good', 'Active');
+  return one.expires_at === null ? active : html`${active} until ${moment(one.expires_at, zone)}`;
 }
 
 function lastUse(one: AccessKey, zone: string): Content {
@@ -61,12 +62,12 @@ async function keys(visit: Visit): Promise<Answer> {
   return listPage(visit, {
     title: 'Keys',
     says: 'Each platform signs in with its own access key. The list shows what a key sees and its last use.',
+    actions: html`<a href="${base}/key-links/create">Create set-up link</a><a class="button" href="${base}/keys/create">Create key</a>`,
     intro: [
       notice(query, {
         revoked: 'The key is revoked. The next request with it is refused.',
         'link-revoked': 'The set-up link is revoked. It no longer works.',
       }),
-      html`<div class="actions"><a class="button" href="${base}/keys/create">Create key</a><a href="${base}/key-links/create">Create set-up link</a></div>`,
     ],
     caption: 'Keys, newest first',
     none: 'There is no key yet. Each platform that reads your results needs one. Create a key.',
@@ -128,7 +129,7 @@ async function key(visit: Visit): Promise<Answer> {
       isReplaced &&
         isActive &&
         html`<div class="note"><p>Last request with this key: ${lastUse(one, zone)}. When the platform uses the new key, revoke this key.</p></div>`,
-      html`<div class="actions">${isActive && [!isReplaced && html`<a class="button" href="${here}/roll">Rotate key</a>`, html`<a href="${here}/revoke">Revoke key</a>`]}<a href="${here}/receipt">Receipt (PDF)</a></div>
+      html`<div class="actions">${isActive && [!isReplaced && html`<a class="button" href="${here}/roll">Rotate key</a>`, html`<a class="danger" href="${here}/revoke">Revoke key</a>`]}<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>Access of this key</h2><ul>${scope.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>`,
       groupList(scope),
       html`

@@ -14,14 +14,26 @@ export const countWords = (value: number, max: number): string =>
 
 type Cell<Row> = (row: Row) => Content;
 
-/** `sort`: the value of `?sort=` that sorts by this column. A minus before the value sorts in descending order. */
-type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string };
+/**
+ * `sort`: the value of `?sort=` that sorts by this column. A minus before the value sorts in descending order.
+ * `phone`: on phones `plain` shows the cell without its heading, and `hidden` leaves it out.
+ */
+type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string; phone?: 'plain' | 'hidden' };
 
 export type Columns<Row> = Readonly<Record<string, Cell<Row> | Column<Row>>>;
 
 export const numeric = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, isNumber: true });
 
-export const sorted = <Row>(sort: string, cell: Cell<Row>): Column<Row> => ({ cell, sort });
+export const sorted = <Row>(sort: string, cell: Cell<Row>, phone?: Column<Row>['phone']): Column<Row> => ({
+  ...{ cell, sort },
+  ...(phone && { phone }),
+});
+
+export const plain = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'plain' });
+
+export const wideOnly = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'hidden' });
+
+const phoneClasses = { plain: 'plain', hidden: 'wide-only' };
 
 /** @param changes null removes a parameter */
 export function withQuery(path: string, query: URLSearchParams, changes: Record<string, string | null>): string {
@@ -44,6 +56,24 @@ export function readSort<By extends string>(query: URLSearchParams, known: reado
 /** The page's URL and the current order, from which the links in a table's head are made. */
 type Sorting = { path: string; query: URLSearchParams; by: string; descending: boolean };
 
+/** Sorts a list that is shown in full by any column, as people read it. The value of `?sort=` is the column's heading. */
+function sortedByCell<Row>(rows: readonly Row[], columns: [string, Column<Row>][], query: URLSearchParams) {
+  const heads = columns.map(([head]) => head);
+  if (query.get('sort') === null) return { rows, by: '', descending: false };
+  const { by, descending } = readSort(query, heads as [string]);
+  const { cell } = columns.find(([head]) => head === by)![1];
+  const keys = new Map(rows.map((row) => [row, sortText(cell(row))]));
+  const sign = descending ? -1 : 1;
+  const compare = (a: Row, b: Row) => sign * collator.compare(keys.get(a)!, keys.get(b)!);
+  return { rows: rows.toSorted(compare), by, descending };
+}
+
+const collator = new Intl.Collator('en-GB', { numeric: true });
+
+/** The text of a cell, with times in a form that sorts. */
+const sortText = (content: Content): string =>
+  html`${content}`.text.replace(/<time datetime="([^"]+)">[^<]*/g, '$1').replace(/<[^<>]*>/g, '');
+
 function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: Sorting | undefined): Markup {
   const cls = isNumber === true ? 'number' : null;
   if (sort === undefined || sorting === undefined)
@@ -58,23 +88,31 @@ export type TableWords = {
   caption: Content;
   /** Replaces a table without rows; null shows nothing. */
   none?: Content;
-  sorting?: Sorting;
+  /** Of a list that the page shows in full only `path` and `query` are given: the table sorts the rows. */
+  sorting?: Sorting | { path: string; query: URLSearchParams };
   sticky?: true;
 };
 
-/** A table that becomes a list of cards on narrow screens. The first column is the row's heading. */
+/** A table that becomes a list on phones: heading and state in the first line. The first column is the row's heading. */
 export function table<Row>(words: string | TableWords, rows: readonly Row[], columns: Columns<Row>): Markup | null {
   const { caption, none, sorting, sticky }: TableWords = typeof words === 'string' ? { caption: words } : words;
   if (none !== undefined && rows.length === 0) return none === null ? null : empty(none);
-  const all = Object.entries(columns).map(
-    ([head, column]) => [head, typeof column === 'function' ? { cell: column } : column] as const,
-  );
+  const all = Object.entries(columns).map(([head, column]): [string, Column<Row>] => [
+    head,
+    typeof column === 'function' ? { cell: column } : column,
+  ]);
+  if (sorting !== undefined && !('by' in sorting)) {
+    const { rows: ordered, ...order } = sortedByCell(rows, all, sorting.query);
+    const sortable = all.map(([head, column]) => [head, { ...column, sort: head }] as const);
+    return table({ caption, sticky, sorting: { ...sorting, ...order } }, ordered, Object.fromEntries(sortable));
+  }
   return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${all.map(([head, column]) => headCell(head, column, sorting))}</tr></thead><tbody>${rows.map(
     (row) =>
-      html`<tr>${all.map(([head, { cell, isNumber }], i) => {
+      html`<tr>${all.map(([head, { cell, isNumber, phone }], i) => {
         const value = cell(row);
         const shown = html`<span>${typeof value === 'number' ? number(value) : value}</span>`;
-        const more = attributes({ class: isNumber === true ? 'number' : null, 'data-head': head });
+        const cls = [isNumber && 'number', phone && phoneClasses[phone]].filter((one) => one).join(' ') || null;
+        const more = attributes({ class: cls, 'data-head': head });
         return i === 0 ? html`<th scope="row"${more}>${shown}</th>` : html`<td${more}>${shown}</td>`;
       })}</tr>`,
   )}</tbody></table>`;
@@ -154,9 +192,11 @@ export function facts(entries: Readonly<Record<string, Content>> | readonly (rea
 
 export const yesOrNo = (text: string | null): boolean | null => (text === 'yes' ? true : text === 'no' ? false : null);
 
-/** The form puts its fields into the URL, so no field may hold a person's name. */
+/** The form puts its fields into the URL, so no field may hold a person's name. Phones fold the filters of a list. */
 export function filters(action: string, fields: Content, verb = 'Filter'): Markup {
-  return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;
+  const isFilter = verb === 'Filter';
+  const form = html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${isFilter && html`<a href="${action}">Show all</a>`}</div></form>`;
+  return isFilter ? html`<details class="narrow"><summary>${verb}</summary>${form}</details>` : form;
 }
 
 export function progress(label: string, done: number, total: number, here: string): Markup {
@@ -171,14 +211,14 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function formatOf(zone: string, withTime: boolean): Intl.DateTimeFormat {
-  const key = `${zone} ${withTime}`;
+function formatOf(zone: string, withTime: boolean, month: 'short' | 'long' = 'long'): Intl.DateTimeFormat {
+  const key = `${zone} ${withTime} ${month}`;
   let found = formats.get(key);
   if (found === undefined) {
     found = new Intl.DateTimeFormat('en-GB', {
       timeZone: zone,
       day: 'numeric',
-      month: 'long',
+      month,
       year: 'numeric',
       ...(withTime ? { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } : {}),
     });
@@ -222,9 +262,19 @@ export function withLocalTimes(sentence: string, zone: string): Content {
 /** The day as plain text, because attributes and titles cannot contain markup. */
 export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
 
-export const day = (at: Instant, zone: string): Markup => timeTag(at, dayWords(at, zone));
+/** `22 Nov 2026`, short enough for a table. */
+export const day = (at: Instant, zone: string): Markup =>
+  timeTag(at, formatOf(zone, false, 'short').format(dateOf(at)));
 
 export const code = (text: string | null | undefined, none: Content = null): Content =>
   text == null ? none : html`<code>${text}</code>`;
+
+/** What a state means to the reader: done, waiting, needs action, in progress, or over. */
+export type LabelKind = 'good' | 'wait' | 'bad' | 'info' | 'off';
+
+export const label = (kind: LabelKind, text: string): Markup => html`<span class="label ${kind}">${text}</span>`;
+
+/** The beginning of a UUID. The script adds a button that copies all of it. */
+export const shortId = (id: string): Markup => html`<code data-copy="${id}" title="${id}">${id.slice(0, 8)}</code>`;
 
 export const codeLink = (code: string): Markup => html`<a href="${errorPage(code)}"><code>${code}</code></a>`;

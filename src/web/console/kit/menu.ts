@@ -26,9 +26,6 @@ export function menuFor(base: string, path: string, organisation: Membership): M
         label,
         here: to !== around ? null : path === to ? 'page' : 'true',
       }));
-    const [first] = pages;
-    if (first === undefined) return [];
-    const here = pages.some((page) => page.here !== null) ? 'true' : null;
-    return [{ label: sections[section], to: first.to, here, pages }];
+    return pages.length === 0 ? [] : [{ label: sections[section], pages }];
   });
 }

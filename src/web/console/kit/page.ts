@@ -43,14 +43,14 @@ type ListPage<Row> = Head &
 
 export function listPage<Row>(visit: { path: string; query: URLSearchParams }, page: ListPage<Row>): Page {
   const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after, kept } = page;
-  const { title, heading, says, back, faults } = page;
+  const { title, heading, says, actions, back, faults } = page;
   return {
-    ...{ title, heading, says, back, faults },
+    ...{ title, heading, says, actions, back, faults },
     main: [
       intro,
       fields && filters(visit.path, fields(filtersOf(visit))),
       note,
-      around(table(page, rows, columns)),
+      around(table('next' in page ? page : { sorting: visit, ...page }, rows, columns)),
       'next' in page && pager(visit, next, after, kept),
       also,
     ],

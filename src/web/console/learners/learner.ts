@@ -2,7 +2,7 @@ import { shortLevel } from '../../../records/evidence/content.ts';
 import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
 import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { dayWords, day, empty, facts, instant, moment, notice, table, code } from '../kit/blocks.ts';
+import { dayWords, day, empty, facts, instant, moment, notice, table, code, shortId } from '../kit/blocks.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { readResumedAt } from '../../../feed/position.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -85,7 +85,7 @@ function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerH
   const canInvite = ref !== null && inviters.includes(role);
   const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite learner</a>`;
   if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
-  return html`<div class="actions">${invite}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a href="${here}/erase">Erase learner</a></div>`;
+  return html`<div class="actions">${invite}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a class="danger" href="${here}/erase">Erase learner</a></div>`;
 }
 
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
@@ -161,7 +161,7 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 }
 
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
-  html`<a href="${base}/results/${assessmentId}">${code(assessmentId)}</a>`;
+  html`<a href="${base}/results/${assessmentId}">${shortId(assessmentId)}</a>`;
 
 const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;

@@ -10,13 +10,29 @@ import { browseLearners, learnerSorts, maxScanned, placements } from '../../../r
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, empty, filters, readSort, table, withQuery, number, sorted, pages, uuidIn, code } from '../kit/blocks.ts';
+import {
+  day,
+  empty,
+  filters,
+  readSort,
+  table,
+  withQuery,
+  number,
+  sorted,
+  pages,
+  uuidIn,
+  code,
+  plain,
+  wideOnly,
+  label,
+  type LabelKind,
+} from '../kit/blocks.ts';
 import type { Choice, Faults } from '../kit/form.ts';
 import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from '../kit/form.ts';
 import { isTeam, typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
-import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
 
 export const learnersRoutes: ConsoleRoute[] = [
   get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
@@ -31,6 +47,21 @@ export const stateWords: Record<NonNullable<LearnerFilter['state']>, string> = {
   cancelled: 'Cancelled',
   none: 'Not invited',
 };
+
+const stateKinds: Record<NonNullable<LearnerFilter['state']>, LabelKind> = {
+  invited: 'wait',
+  started: 'info',
+  finished: 'good',
+  expired: 'bad',
+  cancelled: 'off',
+  none: 'off',
+};
+
+const stateLabel = (state: NonNullable<LearnerFilter['state']>) => label(stateKinds[state], stateWords[state]);
+
+/** The first group, and the number of the others. */
+const firstOf = (groups: readonly string[]): Content =>
+  groups.length < 2 ? groups[0] : html`${groups[0]} <span class="hint">+${groups.length - 1}</span>`;
 
 const placementWords: Record<keyof typeof placements, string> = {
   below_level_1: 'Below Level 1',
@@ -86,9 +117,10 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
   ]);
   return {
     title: 'Learners',
+    says: `${visibility === null ? 'All learners of your organisation' : 'The learners of your teams'}, with their latest results.`,
+    actions: inviters.includes(visit.role) && html`<a class="button" href="${visit.base}/invite">Invite learners</a>`,
     faults,
     main: [
-      html`<p>${visibility === null ? 'All learners of your organisation' : 'The learners of your teams'}, with their latest results.</p>`,
       searchForm(visit, text, faults),
       filterForm(visit, groups),
       shown(visit, page, order, filter),
@@ -159,11 +191,11 @@ function shown(
     note && html`<p role="status">${note}</p>`,
     table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
       Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
-      Reference: sorted('ref', (row) => code(row.ref, 'None')),
-      'Latest results': newest,
-      Invitation: (row) => stateWords[row.state],
-      Groups: (row) => row.groups.join('; '),
-      Changed: sorted('changed', (row) => day(row.position, zone)),
+      Invitation: (row) => stateLabel(row.state),
+      Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
+      'Latest results': plain(newest),
+      Groups: wideOnly((row) => firstOf(row.groups)),
+      Changed: sorted('changed', (row) => day(row.position, zone), 'hidden'),
     }),
   ];
 }

@@ -5,7 +5,20 @@ import { type Content, type Markup, html } from '../../../platform/html/html.ts'
 import { listKeys } from '../../../integrations/access-keys/keys.ts';
 import { apiBase } from '../../../platform/config/settings.ts';
 import { actorNames } from '../kit/reader.ts';
-import { codeLink, facts, instant, moment, table, withQuery, number, numeric, readToken, code } from '../kit/blocks.ts';
+import {
+  codeLink,
+  facts,
+  instant,
+  moment,
+  table,
+  withQuery,
+  number,
+  numeric,
+  readToken,
+  code,
+  plain,
+  label,
+} from '../kit/blocks.ts';
 import { totalOf } from '../keys/keys.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
@@ -64,20 +77,22 @@ async function log(visit: Visit): Promise<Answer> {
       q.text('code', 'Error code', { width: 20 }),
       q.text('day', 'Day', { type: 'date' }),
     ],
-    note: html`<p><a href="${path}/errors">Errors and traffic</a></p>`,
+    actions: html`<a href="${path}/errors">Errors and traffic</a>`,
     caption: 'Requests, newest first',
     none: `No request in the last ${days} days matches. Change the filter.`,
     rows: calls,
     columns: {
       Time: (one) => html`<a href="${path}/${one.audit_id}">${instant(one.at, zone)}</a>`,
-      By: (one) => by(one.actor),
-      Request: (one) => code(one.action),
-      Status: numeric((one) => (one.status === null ? '' : String(one.status))),
-      Response: answerOf,
+      Status: (one) => one.status !== null && statusLabel(one.status),
+      By: plain((one) => by(one.actor)),
+      Request: plain((one) => code(one.action)),
+      Response: plain(answerOf),
     },
     next: next && `${next.at.getTime()}.${next.id}`,
   });
 }
+
+const statusLabel = (status: number) => label(status < 400 ? 'good' : status < 500 ? 'wait' : 'bad', String(status));
 
 function answerOf({ detail }: LoggedCall): Content {
   if (detail?.code !== undefined) return code(detail.code);
@@ -103,7 +118,7 @@ async function call(visit: Visit): Promise<Answer> {
         'Request ID': code(found.request_id),
         By: html`${by !== found.actor && by} ${code(found.actor)}`,
         Request: code(found.action),
-        Status: found.status,
+        Status: found.status !== null && statusLabel(found.status),
         Resource: code(found.resource),
         Parameters: code(detail?.query && decodeURIComponent(detail.query)),
         'Page size': detail?.limit,

@@ -22,7 +22,7 @@ import { html } from '../../../platform/html/html.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, facts, moment, notice, table, code } from '../kit/blocks.ts';
+import { day, facts, moment, notice, table, code, label } from '../kit/blocks.ts';
 import { type Faults, buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
@@ -49,20 +49,24 @@ async function people(visit: Visit): Promise<Answer> {
   return {
     title: 'People',
     says: 'People who sign in to this organisation, each with a role.',
+    actions: html`<a class="button" href="${base}/people/invite">Invite person</a>`,
     main: [
       notice(query, {
         role: 'The role is changed. The person signs in again to use it.',
         removed: 'The person is removed. Their sessions and their open links have ended.',
         withdrawn: 'The invitation is withdrawn. Its link no longer works.',
       }),
-      html`<div class="actions"><a class="button" href="${base}/people/invite">Invite person</a></div>`,
-      table<Member>('People', members, {
+      table<Member>({ caption: 'People', sorting: visit }, members, {
         Name: (one) =>
           html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
         'Email address': (one) => one.email,
         Role: (one) => roleNames[one.role],
         'Second factor': (one) =>
-          one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off',
+          one.has_second_factor
+            ? label('good', 'On')
+            : needsSecondFactor(one.role)
+              ? label('wait', 'Not yet set up')
+              : label('off', 'Off'),
         'Last used': (one) => moment(one.last_used_at, zone) ?? 'Never',
       }),
       invitations.length > 0 && html`<h2>Open invitations</h2>`,
@@ -70,7 +74,7 @@ async function people(visit: Visit): Promise<Answer> {
         'Email address': (one) => one.email,
         Role: (one) => roleNames[one.role],
         'Works until': (one) => moment(one.expires_at, zone),
-        Withdraw: (one) =>
+        Action: (one) =>
           mayGive(role, one.role)
             ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw invitation')
             : 'Owners only',

@@ -51,11 +51,8 @@ async function teams(visit: Visit): Promise<Answer> {
   const staff = await countTeamStaff(app.db, organisationId, ids);
   return listPage(visit, {
     title: 'Teams',
-    intro: [
-      html`<p>Tutors see only the learners of their teams. Connected platforms see each team as a group.</p>`,
-      managers.includes(role) &&
-        html`<div class="actions"><a class="button" href="${path}/create">Create team</a></div>`,
-    ],
+    says: 'Tutors see only the learners of their teams. Connected platforms see each team as a group.',
+    actions: managers.includes(role) && html`<a class="button" href="${path}/create">Create team</a>`,
     filters: list.stateField,
     caption: 'Teams by name',
     none: role === 'tutor' ? 'You are in no team yet. Ask an admin.' : 'There is no team yet. Create one.',

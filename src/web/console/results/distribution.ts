@@ -216,7 +216,7 @@ async function progress(visit: Visit): Promise<Answer> {
     back: { to: `${base}/results`, label: 'Results' },
     intro: html`<p>The first and the latest result of each learner in each subject. If the likely levels of both overlap, the row says that the difference is within measurement error.</p>`,
     filters: (q) => [groups, subjectField(q)],
-    note: found && found.rows.length > 0 && exportLink(path, kept, 'Export progress'),
+    actions: found && found.rows.length > 0 && exportLink(path, kept, 'Export progress'),
     caption: 'Learners with their results in each subject',
     none: found === null ? 'Choose a team or a group.' : noResults,
     sticky: true,

@@ -6,10 +6,10 @@ import { subjectName } from '../../../records/evidence/wording.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
-import { day, withQuery, numeric, facts, number } from '../kit/blocks.ts';
+import { day, withQuery, numeric, facts, number, plain, wideOnly } from '../kit/blocks.ts';
 import { dateFields, filterQuery, groupFields, readResultFilter, filterInWords } from './filter.ts';
 import {
-  flagWords,
+  flagLabels,
   intervalWords,
   learnerCell,
   percent,
@@ -264,12 +264,12 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
   return listPage<BrowsedResult>(visit, {
     title: list.title,
     back: { to: `${base}/results/lists`, label: 'Funding lists' },
+    actions: rows.length > 0 && exportLink(path, kept, 'Export list'),
     intro: html`<p>${list.says} ${rules}</p>`,
     filters: (q) => [groups, dateFields(q), q.text('start', 'Programme starts on', { type: 'date' })],
     note: [
       late > 0 &&
         html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on or after the start of the programme.</strong> A starting point must be assessed before.</p>`,
-      rows.length > 0 && exportLink(path, kept, 'Export list'),
     ],
     caption: 'Learners, latest assessment first',
     none: isCutShort
@@ -279,15 +279,17 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     rows,
     columns: {
       Learner: (row) => learnerCell(base, row),
-      Subject: ({ content }) => subjectName(content.subject),
-      Placement: ({ content }) => placementOf(content),
-      'Likely level': ({ content }) => intervalWords(content.level_probabilities),
+      Subject: plain(({ content }) => subjectName(content.subject)),
+      Placement: plain(({ content }) => placementOf(content)),
+      'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
       [`Probability below ${list.below}`]: numeric(probability),
       Assessed: (row: BrowsedResult) =>
         html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the start of the programme</strong>`}`,
-      Flags: ({ content }) => flagWords(content),
-      Evidence: (row) =>
-        html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+      Flags: ({ content }) => flagLabels(content),
+      Evidence: plain(
+        (row) =>
+          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+      ),
     },
     around: (shown) => [shown, isCutShort && rows.length > 0 && thereMayBeMore],
     next: next && sealToken(visit, look.filter.visibility, next.join('.')),

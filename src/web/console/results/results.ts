@@ -19,7 +19,20 @@ import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, openToken, sealToken, visibilityOf } from '../kit/reader.ts';
 import type { TokenPart } from '../kit/blocks.ts';
-import { bar, day, facts, moment, table, withQuery, sorted, numeric, readToken, code } from '../kit/blocks.ts';
+import {
+  bar,
+  day,
+  facts,
+  moment,
+  table,
+  withQuery,
+  sorted,
+  numeric,
+  readToken,
+  code,
+  wideOnly,
+  label,
+} from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './filter.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
@@ -48,6 +61,13 @@ export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort
 }
 
 export const sourceWords = { sitting: 'Sitting', imported: 'Imported' } as const;
+
+/** The flags as labels, for lists. */
+export const flagLabels = ({ is_borderline, needs_review }: Parameters<typeof flagWords>[0]): Content[] => [
+  needs_review && label('wait', 'Needs review'),
+  needs_review && is_borderline && ' ',
+  is_borderline && label('info', 'Borderline'),
+];
 
 export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
   return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
@@ -83,12 +103,16 @@ async function results(visit: Visit): Promise<Answer> {
       : 'No result matches. Change the filter, or invite learners.';
   return listPage<BrowsedResult>(visit, {
     title: 'Results',
-    intro: html`<p>All completed results. Filter and export them.</p><ul><li><a href="${base}/results/spread">Distribution of placements</a></li><li><a href="${base}/results/progress">Starting points and progress</a></li><li><a href="${base}/results/lists">Funding lists</a></li>${managers.includes(role) && html`<li><a href="${base}/results/import">Import results</a></li>`}</ul>`,
+    says: 'All completed results. Filter and export them.',
+    actions: [
+      html`<a href="${base}/results/spread">Distribution of placements</a><a href="${base}/results/progress">Starting points and progress</a><a href="${base}/results/lists">Funding lists</a>`,
+      managers.includes(role) && html`<a href="${base}/results/import">Import results</a>`,
+      rows.length > 0 && exportLink(path, kept, 'Export results'),
+    ],
     filters: () => [fields, !isUsual && hiddenField('sort', query.get('sort') ?? '')],
     note: [
       sortedSinceUs !== null &&
         html`<p class="note">There are too many results to sort. The list shows results assessed on ${day(sortedSinceUs, zone)} or later. Filter by a group or by dates to sort all.</p>`,
-      rows.length > 0 && exportLink(path, kept, 'Export results'),
     ],
     caption: 'Results',
     none: isCutShort ? 'No result that was checked so far matches. Open the next page for more.' : none,
@@ -97,13 +121,13 @@ async function results(visit: Visit): Promise<Answer> {
     rows,
     columns: {
       Learner: sorted('learner', (row) => learnerCell(base, row)),
-      Subject: sorted('subject', ({ content }) => subjectName(content.subject)),
-      Placement: sorted('placement', ({ content }) => placementOf(content)),
-      'Likely level': ({ content }) => intervalWords(content.level_probabilities),
-      Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone)),
-      Flags: sorted('flags', ({ content }) => flagWords(content)),
-      Source: sorted('source', (row) => sourceWords[row.source]),
-      'Last change': sorted('changed', (row) => changeWords(row, zone)),
+      Subject: sorted('subject', ({ content }) => subjectName(content.subject), 'plain'),
+      Placement: sorted('placement', ({ content }) => placementOf(content), 'plain'),
+      'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
+      Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone), 'plain'),
+      Flags: sorted('flags', ({ content }) => flagLabels(content)),
+      Source: sorted('source', (row) => sourceWords[row.source], 'hidden'),
+      'Last change': sorted('changed', (row) => changeWords(row, zone), 'hidden'),
     },
     around: (shown) => [shown, isCutShort && rows.length > 0 && thereMayBeMore],
     next: next && sealToken(visit, filter.visibility, next.join('.')),
@@ -112,7 +136,7 @@ async function results(visit: Visit): Promise<Answer> {
 }
 
 export const exportLink = (path: string, kept: URLSearchParams, words: string): Content =>
-  html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">${words}</a></div>`;
+  html`<a class="button" href="${withQuery(`${path}/export`, kept, {})}">${words}</a>`;
 
 export const thereMayBeMore = html`<p>There may be more. Open the next page.</p>`;
 

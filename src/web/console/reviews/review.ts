@@ -12,7 +12,7 @@ import type {
 } from '../../../governance/result-reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, ranks } from '../../../governance/result-reviews/queue.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { day, moment, notice, readToken, readPage } from '../kit/blocks.ts';
+import { day, moment, notice, readToken, readPage, plain, wideOnly, code, label } from '../kit/blocks.ts';
 import { any, Fields } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
@@ -72,7 +72,7 @@ export function levelWords({ body, assessed_at }: { body: string; assessed_at: n
 
 export function dueCell({ due_at }: Pick<Waiting, 'due_at'>, nowMs: number, zone: string): Content {
   const isLate = due_at !== null && due_at.getTime() < nowMs;
-  return due_at && html`${day(due_at, zone)}${isLate && html` <strong class="late">overdue</strong>`}`;
+  return due_at && html`${day(due_at, zone)}${isLate && html` ${label('bad', 'Overdue')}`}`;
 }
 
 /** Learners' requests have a legal deadline, so they are shown above the list. */
@@ -98,10 +98,10 @@ async function queue(visit: Visit): Promise<Answer> {
     visibility === null
       ? 'No result waits for a review.'
       : 'No result of the learners in your teams waits for a review.';
-  return listPage(visit, {
+  return listPage<Waiting>(visit, {
     title: 'Reviews',
+    says: 'Results that a person should review before use. Confirm each result, or change its placement.',
     intro: [
-      html`<p>Results that a person should review before use. Confirm each result, or change its placement.</p>`,
       notice(query, {
         confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
         changed:
@@ -117,11 +117,11 @@ async function queue(visit: Visit): Promise<Answer> {
     rows,
     columns: {
       Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
-      Reference: (row) => row.ref,
-      Subject: (row) => shortSubjectNames[row.subject],
-      Placement: levelWords,
-      Assessed: (row) => day(row.assessed_at, zone),
-      Reason: reasonsOf,
+      Reference: plain((row) => code(row.ref)),
+      Subject: plain((row) => shortSubjectNames[row.subject]),
+      Placement: plain(levelWords),
+      Assessed: wideOnly((row) => day(row.assessed_at, zone)),
+      Reason: plain(reasonsOf),
       'Answer due': (row) => dueCell(row, now.getTime(), zone),
     },
     next:

@@ -16,6 +16,8 @@ import {
   readToken,
   uuidIn,
   code,
+  label,
+  type LabelKind,
 } from '../kit/blocks.ts';
 import { type Faults, hiddenField, any, buttonForm, fieldsOf, tickBox } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
@@ -47,6 +49,15 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
   dead: 'Dead letter',
   cancelled: 'Cancelled',
 };
+
+const deliveryKinds: Record<DeliveryStatus, LabelKind> = {
+  pending: 'wait',
+  succeeded: 'good',
+  dead: 'bad',
+  cancelled: 'off',
+};
+
+const deliveryLabel = (status: DeliveryStatus) => label(deliveryKinds[status], deliveryWords[status]);
 
 function readFilter({ query, zone }: Visit): DeliveryFilter {
   const [ms, deliveryId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
@@ -95,7 +106,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
       Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventLabel(row.type)}</a>`,
       Created: (row) => moment(row.created_at, zone),
       'Webhook endpoint': (row) => new URL(row.url).host,
-      State: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]),
+      State: (row) => (row.emptied === null ? deliveryLabel(row.status) : emptiedWords[row.emptied]),
       Attempts: numeric((row) => row.attempts),
       'Last attempt': lastWords,
       'Send again': (row) =>
@@ -125,7 +136,7 @@ async function delivery(visit: Visit): Promise<Answer> {
     main: [
       notice(query, { resent: 'The delivery is being sent again, with the same delivery ID.' }),
       facts({
-        State: gone ?? deliveryWords[one.status],
+        State: gone ?? deliveryLabel(one.status),
         'Webhook endpoint': html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
         Happened: moment(one.occurred_at, zone),
         'Next attempt': moment(one.next_attempt_at, zone),

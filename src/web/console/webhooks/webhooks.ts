@@ -20,7 +20,7 @@ import { type Hour, hoursOf } from '../../../integrations/webhooks/browse.ts';
 import { endpointWarning, noticeAfterMs } from '../../../integrations/webhooks/endpoints/health.ts';
 import { type Notice, latestNotices } from '../../../integrations/webhooks/endpoints/notices.ts';
 import { keepMs } from '../../../integrations/webhooks/retention.ts';
-import { bar, facts, moment, notice, table, number, numeric, code } from '../kit/blocks.ts';
+import { bar, facts, moment, notice, table, number, numeric, code, label } from '../kit/blocks.ts';
 import { type Faults, buttonForm, fieldsOf, isFaulty } from '../kit/form.ts';
 import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
@@ -58,7 +58,7 @@ const counted = (n: number) => (n > maxCounted ? `over ${number(maxCounted)}` : 
 function health(row: EndpointRow, delivered: Date | undefined, waiting: number, nowMs: number, zone: string): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
-    return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
+    return html`${label('bad', 'Failing')} since ${moment(row.failing_since, zone)}`;
   if (row.failing_since !== null)
     return html`Failed at ${moment(row.failing_since, zone)}${row.status === 'active' && waiting > 0 ? '; deliveries are retried' : null}`;
   if (delivered !== undefined) return html`Last delivered ${moment(delivered, zone)}`;
@@ -68,7 +68,11 @@ function health(row: EndpointRow, delivered: Date | undefined, waiting: number, 
     : `Nothing delivered in ${keepMs / 86_400_000} days`;
 }
 
-const statusWords: Record<EndpointRow['status'], string> = { active: 'Active', paused: 'Paused', disabled: 'Disabled' };
+const statusLabels: Record<EndpointRow['status'], Content> = {
+  active: label('good', 'Active'),
+  paused: label('wait', 'Paused'),
+  disabled: label('bad', 'Disabled'),
+};
 
 async function webhooks(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
@@ -84,20 +88,21 @@ async function webhooks(visit: Visit): Promise<Answer> {
   return {
     title: 'Webhooks',
     says: 'The URLs at which your platforms receive events about results and groups.',
+    actions: html`<a href="${base}/deliveries">Deliveries</a><a href="${base}/resends/create">Send dead letters again</a><a class="button" href="${base}/webhooks/create">Register webhook endpoint</a>`,
     main: [
       notice(query, { removed: 'The webhook endpoint is removed. No more events are sent to it.' }),
       notices.length > 0 &&
         html`<div class="note"><h2>Notices of the last 7 days</h2><ul>${notices.map((one) => noticeLine(visit, one))}</ul></div>`,
-      html`<div class="actions"><a class="button" href="${base}/webhooks/create">Register webhook endpoint</a><a href="${base}/deliveries">Deliveries</a><a href="${base}/resends/create">Send dead letters again</a></div>`,
       table<EndpointRow>(
         {
           caption: 'Webhook endpoints, oldest first',
+          sorting: visit,
           none: 'No webhook endpoint is registered. Register one, or let platforms poll the feed.',
         },
         rows,
         {
           URL: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>`,
-          State: (row) => statusWords[row.status],
+          State: (row) => statusLabels[row.status],
           Health: (row) => health(row, delivered.get(row.endpoint_id), waiting(row), nowMs, zone),
           Waiting: numeric((row) => counted(waiting(row))),
           'Dead letters': numeric((row) =>
@@ -148,7 +153,7 @@ async function webhook(visit: Visit): Promise<Answer> {
       warning !== null && html`<div class="error"><p>${warning}</p></div>`,
       facts({
         URL: row.url,
-        State: statusWords[row.status],
+        State: statusLabels[row.status],
         Health: health(row, delivered.get(endpointId), waiting, nowMs, zone),
         Events: typeWords(row.event_types),
         Groups: row.group_ids === null ? 'All' : groupNames(groups),

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { importRecords } from '../../../../src/records/import/import.ts';
@@ -140,7 +141,9 @@ suite('what needs somebody today', async () => {
     await app.db.query(`update access_key set created_at = now() - interval '60 days' where organisation_id = $1`, [
       other.id,
     ]);
-    await app.db.query('delete from key_use where organisation_id = $1', [other.id]);
+    // The use of the key is recorded after the response.
+    const uses = () => app.db.query('delete from key_use where organisation_id = $1 returning 1', [other.id]);
+    while ((await uses()).length === 0) await setTimeout(20);
     const says = async () => linesOf((await developer.get(`/console/${other.publicId}`)).text).map((line) => line.says);
     assert.deepEqual(await says(), ['1 webhook endpoint is failing', '100+ dead letters', '1 key unused for 30 days']);
     await app.db.query(

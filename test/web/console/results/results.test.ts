@@ -60,7 +60,7 @@ suite('the list of results', () => {
     const { text } = await owner.get(`${base}/results`);
     assert.deepEqual(shownIds(text).slice(0, 2), [chiMaths.id, benMaths.id]);
     assert.match(text, /Ben &lt;b&gt;Bold/);
-    assert.match(text, /11 July 2026/, 'the day is that of the organisation’s clocks');
+    assert.match(text, /11 Jul 2026/, 'the day is that of the organisation’s clocks');
     assert.match(text, /Entry Level 3 to Level 2/);
     assert.match(text, /: a scenario<\/span>/, 'the last change with its reason');
     assert.deepEqual(await listed(owner, `?group=${cohort.id}&subject=maths&sort=assessed`), [
