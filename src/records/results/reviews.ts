@@ -32,10 +32,17 @@ export type Review = {
   answer: string | null;
 };
 
-export function flagsOf(content: { is_borderline: boolean; needs_review: boolean }): ReviewFlag[] {
+type Flagged = { is_borderline: boolean; needs_review: boolean; level_probabilities: Record<string, number> | null };
+
+/** From this probability of the likeliest level on, a borderline result needs no review. */
+const clearProbability = 0.7;
+
+export function flagsOf({ is_borderline, needs_review, level_probabilities }: Flagged): ReviewFlag[] {
+  // Without probabilities, only the result itself can say that it is borderline.
+  const isClear = Object.values(level_probabilities ?? {}).some((probability) => probability >= clearProbability);
   return [
-    ...(content.needs_review ? ['needs_review' as const] : []),
-    ...(content.is_borderline ? ['borderline' as const] : []),
+    ...(needs_review ? ['needs_review' as const] : []),
+    ...(is_borderline && !isClear ? ['borderline' as const] : []),
   ];
 }
 

@@ -57,6 +57,24 @@ suite('results that wait for somebody', async () => {
     assert.deepEqual(await reviewsOf(flagged.assessment_id), ['needs_review+borderline waits']);
   });
 
+  test('a borderline result waits only if its likeliest level is less probable than 0.7', async () => {
+    const of = (share: number, more = {}) =>
+      record({
+        is_borderline: true,
+        level_probabilities: { 'Level 1': share, 'Level 2': Math.round((1 - share) * 100) / 100 },
+        ...more,
+      });
+    const [close, clear, both] = [of(0.69), of(0.7), of(0.99, { needs_review: true })];
+    await imports(close, clear, both);
+    assert.deepEqual(await reviewsOf(close.assessment_id), ['borderline waits']);
+    assert.deepEqual(await reviewsOf(clear.assessment_id), []);
+    assert.deepEqual(await reviewsOf(both.assessment_id), ['needs_review waits']);
+    await amends(clear.assessment_id, { level_probabilities: { 'Level 1': 0.6, 'Level 2': 0.4 } });
+    assert.deepEqual(await reviewsOf(clear.assessment_id), ['borderline waits']);
+    await amends(close.assessment_id, { level_probabilities: { 'Level 1': 0.8, 'Level 2': 0.2 } });
+    assert.deepEqual(await reviewsOf(close.assessment_id), []);
+  });
+
   test('an amendment that brings a flag brings the result there, and the one that takes the last away ends it', async () => {
     const one = record();
     const id = one.assessment_id;
