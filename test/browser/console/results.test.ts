@@ -58,6 +58,14 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
       ]) {
         await page.goto(`${service.url}${base}/${path}`);
         await isSound(path);
+        const lengths = await page
+          .locator('table:has(progress.bar)')
+          .evaluateAll((tables) =>
+            tables.map((one) =>
+              [...one.querySelectorAll('progress.bar')].map((bar) => Math.round(bar.getBoundingClientRect().width)),
+            ),
+          );
+        for (const bars of lengths) assert.equal(new Set(bars).size, 1, `${path}: bars of ${bars.join(', ')} px`);
       }
       await page.getByRole('link', { name: 'Export list' }).press('Enter');
       await page.getByRole('heading', { name: /^Export: Digital skills below Level 1/ }).waitFor();
