@@ -201,7 +201,7 @@ export const commands: Command[] = [
     notes: 'The command runs the service, starts the client for each scenario, and says what the client does wrong.',
     examples: [
       '--mirror results.ndjson --start "python3 sync.py"',
-      '--mirror table:results --start "node poll.js" --only restore,chaos',
+      '--mirror table:results --start "node poll.js" --only restored-backup,interrupted',
     ],
     environment: { DATABASE_URL: 'The database of the local copy, for table:NAME' },
     fails: 'The client has failed a scenario, or the command has failed.',

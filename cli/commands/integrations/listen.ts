@@ -231,7 +231,8 @@ export const commands: Command[] = [
       events: 'Only events of these types',
       trigger: 'Sends a sample of these events first',
       check: 'Sends deliveries that a receiver must refuse, and checks that it does',
-      secret: 'The signing secret (default: a new one, which is printed)',
+      secret:
+        'The signing secret, which the command prints (default: with --api, that of your key; otherwise a new one)',
       count: 'Ends after this number of events',
     },
     options: declared,

@@ -1,3 +1,4 @@
+import { WriteQueueRefusal } from '../../../src/platform/db/write-queue.ts';
 import type { App } from '../../../src/platform/app.ts';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -93,7 +94,8 @@ async function repeat(
       const kind = await change();
       if (kind !== null) log.info('sandbox.change', { kind });
     } catch (error) {
-      log.error('sandbox.change_failed', errorFields(error));
+      // A busy service refuses a change. The next change comes later.
+      if (!(error instanceof WriteQueueRefusal)) log.error('sandbox.change_failed', errorFields(error));
     }
   }
 }
@@ -135,7 +137,7 @@ async function makeSandbox({ app }: OpenApp, call: Calling): Promise<{ sandbox: 
   }
   try {
     if (call.options.reset) await resetSandbox(app);
-    call.step('Making the first learners with their results …');
+    call.step('Preparing the learners and their results …');
     return { sandbox: await openSandbox(app, call.options.learners), lock };
   } catch (error) {
     lock.release();
