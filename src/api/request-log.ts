@@ -25,6 +25,9 @@ function countAnswer(route: string, status: number, ms: number): void {
   requestTime.observe(ms / 1000, series.time);
 }
 
+/** These paths are answered even while the service refuses all others after a restore. */
+export const probePaths: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+
 /** @param route the method and the path pattern, without text from the caller */
 export function logAnswer(
   app: App,
@@ -38,7 +41,9 @@ export function logAnswer(
   const ms = app.clock.monotonicMs() - startedMs;
   countAnswer(route, status, ms);
   const failed = status >= 500;
-  if (failed || app.settings.log === 'all')
+  // A proxy asks several times a second. Its successful requests would hide all others.
+  const isQuiet = probePaths.has(route.replace('GET ', '')) && status < 400;
+  if (failed || (app.settings.log === 'all' && !isQuiet))
     app.log[failed ? 'error' : 'info']('request', {
       request_id: requestId,
       action,

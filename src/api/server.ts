@@ -32,7 +32,7 @@ import { detailOf, handle, unsupported } from './handle.ts';
 import { type Refused, RefusedCallers } from './address-windows.ts';
 import { KeyUses } from '../integrations/access-keys/key-uses.ts';
 import { type Admitting, answerRepeatedReads, ConditionalReadCache } from './conditional-read-cache.ts';
-import { logAnswer, requestIdHeader } from './request-log.ts';
+import { logAnswer, requestIdHeader, probePaths } from './request-log.ts';
 import { routes } from './route-table.ts';
 import { hostFault, noEndpoint, noPage, noRoute, plainTarget } from './target.ts';
 
@@ -64,9 +64,6 @@ declare module 'fastify' {
 const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
-
-/** These paths are answered even while the service refuses all others after a restore. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
 /** A connection is closed after this time without traffic. */
 const stillMs = 120_000;
@@ -142,7 +139,7 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     const refusal =
       fault !== null
         ? new ApiError('bad_request', fault)
-        : app.restored.pending && !probes.has(request.routeOptions.url ?? '')
+        : app.restored.pending && !probePaths.has(request.routeOptions.url ?? '')
           ? new DatabaseUnavailable({ code: 'RESTORED' })
           : undefined;
     if (!tracing) return done(refusal);

@@ -274,7 +274,7 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'group list',
     summary: 'List the groups',
-    examples: ['--organisation $ORG', '--organisation $ORG --type programme --active yes'],
+    examples: ['--organisation $ORG', '--organisation $ORG --type course --active yes'],
     about: { type: 'Only groups of this type', active: 'Only active groups, or only archived groups' },
     options: { type: or(word(groupTypes, 'T'), null), active },
     run: async ({ app, organisationId, options }) =>
@@ -285,7 +285,7 @@ export const commands: Command[] = [
     summary: 'Create a group',
     notes: 'A group that exists already stays as it is.',
     examples: [
-      '--organisation $ORG --type programme --ref P-1 --name Plumbing',
+      '--organisation $ORG --type course --ref P-1 --name Plumbing',
       '--organisation $ORG --type cohort --ref C-26 --name "Autumn 2026" --json',
     ],
     about: { type: 'The type of the group', ref: "The group's reference in your system", name: "The group's name" },

@@ -20,7 +20,7 @@ export const reportCommands: Command[] = [
     name: 'results spread',
     summary: 'Count results at each level by group',
     notes: 'For one group, the command also counts domains.',
-    examples: ['--organisation $ORG --type programme', '--organisation $ORG --group GROUP_ID --subject english'],
+    examples: ['--organisation $ORG --type course', '--organisation $ORG --group GROUP_ID --subject english'],
     about: { type: 'Groups of this type', group: 'One group', subject: 'Only this subject' },
     options: { type: or(text('T'), null), group: or(uuid(), null), subject },
     prepare({ options: { type, group } }) {

@@ -59,7 +59,7 @@ const text = (maxChars: number, example: string): Field => ({
 });
 const flag: Field = { expected: 'true or false', example: 'false', is: (value) => typeof value === 'boolean' };
 const oneOf = (values: readonly (string | number)[], example: string): Field => ({
-  expected: `one of ${values.join(', ')}`,
+  expected: `${typeof values[0] === 'number' ? 'a number: ' : ''}one of ${values.join(', ')}`,
   example,
   is: (value) => (values as readonly unknown[]).includes(value),
 });

@@ -24,7 +24,7 @@ export function readCookie(headers: IncomingHttpHeaders, name: string): string |
 /** `SameSite=Lax` keeps people signed in when they follow a link from an email. @param value null deletes the cookie */
 export function cookieHeader(baseUrl: string, name: string, value: string | null, seconds?: number): string {
   const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
-  const age = value === null ? '; Max-Age=0' : seconds === null ? '' : `; Max-Age=${seconds}`;
+  const age = value === null ? '; Max-Age=0' : seconds === undefined ? '' : `; Max-Age=${seconds}`;
   return `${cookieName(baseUrl, name)}=${value ?? ''}; Path=/${secure}; HttpOnly; SameSite=Lax${age}`;
 }
 
