@@ -43,7 +43,7 @@ export const queries: Record<string, string[]> = {
   '/results/lists/digital-below-level-1': ['group={group_id}', 'start={day}'],
   '/results/lists/english-maths-below-level-2': ['group={group_id}'],
   '/results/spread': ['type=cohort', 'type=campus&subject=maths', 'group={group_id}'],
-  '/results/progress': ['group={group_id}', 'group={group_id}&subject=maths'],
+  '/results/progress': ['type=class&subject=maths', 'group={group_id}', 'group={group_id}&subject=maths'],
   '/review': ['why=borderline', 'subject=maths', 'state=asked', 'state=decided'],
   '/review/{assessment_id}': [],
   '/matching': ['kind=name', 'kind=reference', 'after={learner_id}'],

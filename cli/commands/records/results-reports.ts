@@ -2,7 +2,7 @@ import type { GroupDistribution } from '../../../src/records/results/lists/distr
 import { strengthsOf, distributionOf } from '../../../src/records/results/lists/distribution.ts';
 import { everyProgress } from '../../../src/records/results/lists/progress.ts';
 import { levelNames } from '../../../src/web/console/results/filter.ts';
-import { progressColumns } from '../../../src/web/console/results/distribution.ts';
+import { distanceColumns } from '../../../src/web/console/results/distance.ts';
 import { countsOf, latestOf } from '../../../src/web/console/results/distribution.ts';
 import { browseGroup } from '../../../src/organisations/groups/browse.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
@@ -102,7 +102,7 @@ export const reportCommands: Command[] = [
         resource: `progress as ${prepared.format}: ${prepared.query.toString()}`,
         sheetOf: (tx) => ({
           name: 'Progress',
-          columns: progressColumns(organisation.time_zone),
+          columns: distanceColumns(organisation.time_zone),
           rows: everyProgress(tx, organisationId, { groupIds, visibility: null, subject: at }, 200),
         }),
       });

@@ -262,6 +262,22 @@ create table digest_cell (
   constraint digest_cell_pkey PRIMARY KEY (organisation_id, group_set_id, facet)
 ) with (fillfactor = 50);
 
+create table distance_total (
+  counted_at timestamp with time zone not null,
+  gain bigint not null,
+  group_id uuid not null,
+  learners bigint not null,
+  levels bigint not null,
+  loss bigint not null,
+  organisation_id bigint not null,
+  placed bigint not null,
+  position bigint not null,
+  squares bigint not null,
+  subject text not null,
+  unclear bigint not null,
+  constraint distance_total_pkey PRIMARY KEY (organisation_id, group_id, subject)
+);
+
 create table endpoint_notice (
   at timestamp with time zone not null,
   endpoint_id uuid not null,

@@ -30,7 +30,8 @@ import { peopleRoutes } from './people/people.ts';
 import { resultRoutes } from './results/results.ts';
 import { resultExportRoutes, resultListRoutes } from './results/export.ts';
 import { resultImportRoutes } from './results/import.ts';
-import { resultProgressRoutes, distributionRoutes } from './results/distribution.ts';
+import { distanceRoutes } from './results/distance.ts';
+import { distributionRoutes } from './results/distribution.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
@@ -55,7 +56,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...resultImportRoutes,
   ...resultListRoutes,
   ...distributionRoutes,
-  ...resultProgressRoutes,
+  ...distanceRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,
   ...reviewQuestionRoutes,

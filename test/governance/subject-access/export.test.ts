@@ -26,6 +26,7 @@ import { invited } from '../../sittings/learner.ts';
 /** Tables that hold only IDs, and tell nothing more about the learner. */
 const idsOnly: Record<string, string> = {
   digest_cell: 'sums over many results',
+  distance_total: 'counts over many results',
   learner_distinct: 'that two learners are not one person, by their ids',
   learner_feed: 'the place of the learner in the order of changes',
   learner_leaving: 'when to look whether anything is left of a learner',

@@ -39,6 +39,7 @@ export const placements: Record<string, Placement> = {
   data_case: 'organisation',
   data_case_entry: 'organisation',
   digest_cell: 'organisation',
+  distance_total: 'organisation',
   endpoint_notice: 'organisation',
   event: 'organisation',
   delivery: 'organisation',

@@ -316,6 +316,24 @@ create table digest_cell (
   primary key (organisation_id, group_set_id, facet)
 ) with (fillfactor = 50);
 
+-- Counts of the changes between learners' first and latest results, for each group. The nil ID is the organisation.
+create table distance_total (
+  organisation_id int8 not null,
+  group_id        uuid not null,
+  subject         text not null,
+  learners        int8 not null,
+  gain            int8 not null,
+  unclear         int8 not null,
+  loss            int8 not null,
+  placed          int8 not null,
+  levels          int8 not null,
+  squares         int8 not null,
+  -- The feed's position when the results were counted.
+  position        int8 not null,
+  counted_at      timestamptz not null,
+  primary key (organisation_id, group_id, subject)
+);
+
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Groups
@@ -1278,8 +1296,8 @@ declare t text;
 begin
   foreach t in array array[
     'assessment', 'assessment_change', 'assessment_feed', 'background_job', 'credit_entry', 'digest_cell',
-    'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency', 'import_run_row', 'invitation',
-    'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
+    'distance_total', 'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency',
+    'import_run_row', 'invitation', 'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
     'learner_group', 'membership', 'review', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
     execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
   end loop;

@@ -9,9 +9,13 @@ export type Progress = {
   full_name: string;
   ref: string | null;
   results: number;
-  first: { assessment_id: string; content: ResultContent };
-  latest: { assessment_id: string; content: ResultContent };
+  first: Compared;
+  latest: Compared;
 };
+
+/** `ability`: the IRT engine's estimate with its standard error; null unless the sitting here decided the level. */
+type Compared = { assessment_id: string; content: ResultContent; ability: Ability | null };
+type Ability = { theta: number; se: number };
 
 export type ProgressFilter = {
   /** At least one group. The learner must be a member of all groups now. */
@@ -29,9 +33,14 @@ const members = statement('progress.members')`
          select from membership o where o.organisation_id = $1 and o.group_id = g.group_id and o.learner_id = m.learner_id and o.left_position is null))
      and ${isVisibleLearner('m.learner_id', '$4')}
    order by m.learner_id limit $6`;
+const ability = (name: string, id: string, of: string) => `
+    left join lateral (
+      select json_build_object('theta', r.irt -> 'theta', 'se', r.irt -> 'reportedSe') as ability
+        from (select s.result::json -> 'irt' as irt from sitting s
+               where ${of}.source = 'sitting' and s.organisation_id = $1 and s.assessment_id = ${id} and s.result is not null) r) ${name} on true`;
 const firstAndLatest = statement('progress.first_and_latest')`
   select l.learner_id, l.full_name, l.ref, x.results, x.first_id, x.latest_id, a.assessed_at as first_at, a.body as first_body,
-         b.assessed_at as latest_at, b.body as latest_body
+         b.assessed_at as latest_at, b.body as latest_body, s.ability as first_ability, t.ability as latest_ability
     from unnest($2::uuid[]) as m(learner_id)
     join learner l on l.organisation_id = $1 and l.learner_id = m.learner_id
     cross join lateral (
@@ -40,24 +49,48 @@ const firstAndLatest = statement('progress.first_and_latest')`
              (array_agg(f.assessment_id order by f.assessed_at desc, f.assessment_id desc))[1] as latest_id
         from assessment_feed f
        where f.organisation_id = $1 and f.learner_id = m.learner_id and not f.deleted and ($3::int4 is null or f.facet >> 3 = $3)
-       group by 1) x
+       group by 1 having count(*) >= $5) x
     join assessment a on a.organisation_id = $1 and a.assessment_id = x.first_id
     join assessment b on b.organisation_id = $1 and b.assessment_id = x.latest_id
+    ${ability('s', 'x.first_id', 'a')}${ability('t', 'x.latest_id', 'b')}
    where ${isVisibleLearner('m.learner_id', '$4')}
    order by l.learner_id, x.subject`;
 
 type Row = Omit<Progress, 'first' | 'latest'> &
   Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
-  Record<'first_at' | 'latest_at', number>;
+  Record<'first_at' | 'latest_at', number> &
+  Record<'first_ability' | 'latest_ability', Ability | null>;
+
+/** @param min how many results a learner needs in a subject */
+export async function progressOfLearners(
+  tx: Tx,
+  organisationId: number,
+  learnerIds: readonly string[],
+  { subject, visibility }: Pick<ProgressFilter, 'subject' | 'visibility'>,
+  min = 1,
+): Promise<Progress[]> {
+  const rows = await tx.query<Row>(firstAndLatest, [organisationId, learnerIds, subject, visibility, min]);
+  const compared = (assessment_id: string, body: string, at: number, found: Ability | null): Compared => {
+    const content = contentOf(body, at);
+    // A person who sets a level removes the probabilities. The estimate then no longer explains the level.
+    return { assessment_id, content, ability: content.level_probabilities === null ? null : found };
+  };
+  return rows.map(({ learner_id, full_name, ref, results, ...row }) => ({
+    ...{ learner_id, full_name, ref, results },
+    first: compared(row.first_id, row.first_body, row.first_at, row.first_ability),
+    latest: compared(row.latest_id, row.latest_body, row.latest_at, row.latest_ability),
+  }));
+}
 
 /** Reads a page of the groups' learners, ordered by ID. `next` is the next page's `after`; null on the last page. */
 export async function progressOf(
   tx: Tx,
   organisationId: number,
-  { groupIds, visibility, subject }: ProgressFilter,
+  filter: ProgressFilter,
   after: string | null,
   limit: number,
 ): Promise<{ rows: Progress[]; next: string | null }> {
+  const { groupIds, visibility } = filter;
   const [first, ...others] = groupIds;
   const found = await tx.query<{ learner_id: string }>(members, [
     organisationId,
@@ -68,15 +101,8 @@ export async function progressOf(
     limit + 1,
   ]);
   const ids = found.slice(0, limit).map((row) => row.learner_id);
-  const rows = await tx.query<Row>(firstAndLatest, [organisationId, ids, subject, visibility]);
-  return {
-    rows: rows.map(({ first_id, latest_id, first_at, latest_at, first_body, latest_body, ...row }) => ({
-      ...row,
-      first: { assessment_id: first_id, content: contentOf(first_body, first_at) },
-      latest: { assessment_id: latest_id, content: contentOf(latest_body, latest_at) },
-    })),
-    next: found.length > limit ? ids.at(-1)! : null,
-  };
+  const rows = await progressOfLearners(tx, organisationId, ids, filter);
+  return { rows, next: found.length > limit ? ids.at(-1)! : null };
 }
 
 /** Yields all pages. `tx` must be one snapshot. */
@@ -89,15 +115,29 @@ export async function* everyProgress(tx: Tx, organisationId: number, filter: Pro
   } while (after !== null);
 }
 
+/** `unclear`: the change may be error of measurement. `unmeasured`: the error of a result was not recorded. */
+export type Outcome = 'gain' | 'unclear' | 'loss' | 'unmeasured';
+
+/** `gained`: the levels gained; null if a result is not placed. `ability`: the change of the estimate, and its margin. */
+export type Change = { gained: number | null; outcome: Outcome; ability: { change: number; margin: number } | null };
+
+/** The limits of an interval of 95 % in standard errors. */
+export const z95 = 1.959964;
+
 /**
- * The change between a learner's first and latest results. `gained` is null if a result is not placed; `withinError` is
- * null without probabilities.
+ * The change between a learner's first and latest results; null with one result. With two estimates, a change is clear
+ * if the 95 % interval of their difference excludes 0. With probabilities only, the likely levels must not overlap.
  */
-export function changeOf({ results, first, latest }: Progress): { gained: number | null; withinError: boolean | null } {
-  if (results < 2) return { gained: null, withinError: null };
+export function changeOf({ results, first, latest }: Progress): Change | null {
+  if (results < 2) return null;
+  const gained = levelsGained(first.content, latest.content);
+  if (first.ability !== null && latest.ability !== null) {
+    const change = latest.ability.theta - first.ability.theta;
+    const margin = z95 * Math.hypot(first.ability.se, latest.ability.se);
+    const outcome = Math.abs(change) <= margin ? 'unclear' : change > 0 ? 'gain' : 'loss';
+    return { gained, outcome, ability: { change, margin } };
+  }
   const [from, to] = [first, latest].map(({ content }) => levelInterval(content.level_probabilities));
-  return {
-    gained: levelsGained(first.content, latest.content),
-    withinError: from == null || to == null ? null : overlap(from, to),
-  };
+  if (gained === null || from == null || to == null) return { gained, outcome: 'unmeasured', ability: null };
+  return { gained, outcome: overlap(from, to) ? 'unclear' : gained > 0 ? 'gain' : 'loss', ability: null };
 }

@@ -56,7 +56,7 @@ function frame(chart: Chart, max: number, drawn: Content): Markup {
       { isNumber: true as const, cell: ({ i }: (typeof rows)[number]) => (values[i] == null ? '' : words(values[i])) },
     ]),
   ]);
-  return html`<figure class="figure"><figcaption>${caption}</figcaption>${legend}<svg${attributes({ class: 'chart', viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${caption}. The table below has the values.` })}>${grid}${drawn}${axis}</svg><details><summary>Table</summary>${table(caption, rows, columns)}</details></figure>`;
+  return html`<figure class="figure"><figcaption>${caption}</figcaption>${legend}<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${caption}. The table below has the values.">${grid}${drawn}${axis}</svg><details><summary>Table</summary>${table(caption, rows, columns)}</details></figure>`;
 }
 
 const middleOf = ({ labels }: Chart, i: number): number => left + ((i + 0.5) * (width - left)) / labels.length;

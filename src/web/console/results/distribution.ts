@@ -1,27 +1,12 @@
-import { clockOf } from '../../../records/results/lists/export.ts';
-import { placementOf } from '../../../records/results/lists/interval.ts';
-import type { Progress, ProgressFilter } from '../../../records/results/lists/progress.ts';
-import { changeOf, everyProgress, progressOf } from '../../../records/results/lists/progress.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
-import type { Column } from '../../../platform/formats/sheet.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type Columns, day, withQuery, numeric, uuidIn, bar, table, number, readPage } from '../kit/blocks.ts';
+import { type Columns, numeric, uuidIn, bar, table, number, readPage } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
-import { downloaded, formatPage } from './export.ts';
-import {
-  filterQuery,
-  groupFields,
-  readResultFilter,
-  subjectField,
-  groupOf,
-  levelNames,
-  subjectNames,
-  typeChoices,
-} from './filter.ts';
-import { intervalWords, exportLink, percent } from './results.ts';
-import { type Answer, type ConsoleRoute, type Visit, get, formRoutes, NoSuchPage } from '../kit/route.ts';
+import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
+import { percent } from './results.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, NoSuchPage } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 import type { ResultContent } from '../../../records/results/body.ts';
@@ -48,7 +33,7 @@ export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
-function share(n: number, of: number): Content {
+export function share(n: number, of: number): Content {
   return n === 0
     ? '0'
     : html`${number(n)} <span class="hint">${percent(Math.round((1000 * n) / of) / 1000)}</span>${bar(n, of)}`;
@@ -155,7 +140,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
       bySubject.map((rows, i) =>
         domainPart(subjects[i]!, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, i)) > 0),
       ),
-      html`<p><a href="${base}/results/progress?${query({ group: groupId })}">Starting points and progress</a></p>`,
+      html`<p><a href="${base}/results/progress?${query({ group: groupId })}">Distance travelled</a> · <a href="${base}/results/gaps?${query({ group: groupId })}">Gaps by domain</a></p>`,
     ],
   };
 }
@@ -173,122 +158,5 @@ function domainPart(subject: Subject, strengths: readonly DomainStrength[], resu
     Secure: status('secure'),
     Developing: status('developing'),
     'Needs support': status('needs_support'),
-  });
-}
-
-export const resultProgressRoutes: ConsoleRoute[] = [
-  get('/results/progress', learnerReaders, progress),
-  ...formRoutes('/results/progress/export', learnerReaders, showExport, exportProgress, { proof: true }),
-];
-
-async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
-  const { groupIds, visibility } = await readResultFilter(visit);
-  const subject = subjects.findIndex((one) => one === visit.query.get('subject'));
-  return groupIds.length === 0 ? null : { groupIds, visibility, subject: subject < 0 ? null : subject };
-}
-
-/** Says how many levels a learner has gained, and marks a difference that may be measurement error. */
-function gainWords(row: Progress): Content {
-  if (row.results < 2) return 'One result';
-  const { gained, withinError } = changeOf(row);
-  if (gained === null) return 'Not placed in both';
-  const steps = Math.abs(gained) === 1 ? '1 level' : `${Math.abs(gained)} levels`;
-  const words = gained === 0 ? 'The same level' : gained > 0 ? `${steps} gained` : `${steps} lower`;
-  if (gained === 0) return words;
-  if (withinError === null) return html`${words} <span class="hint">Measurement error not recorded</span>`;
-  return withinError ? html`${words} <span class="hint">Within measurement error</span>` : words;
-}
-
-async function progress(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, path, query } = visit;
-  const [filter, groups] = await Promise.all([filterOf(visit), groupFields(visit)]);
-  const found =
-    filter && (await app.db.snapshot((tx) => progressOf(tx, id, filter, uuidIn(query), limits.groupsListed)));
-  const kept = filterQuery(query, []);
-  const result = ({ assessment_id, content }: Progress['first']): Content =>
-    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(content.assessed_at_us, zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
-  const noResults =
-    found?.next === null
-      ? 'Learners of this group have no results yet.'
-      : 'These learners have no results yet. Open the next page for more.';
-  return listPage<Progress>(visit, {
-    title: 'Starting points and progress',
-    back: { to: `${base}/results`, label: 'Results' },
-    intro: html`<p>The first and the latest result of each learner in each subject. If the likely levels of both overlap, the row says that the difference is within measurement error.</p>`,
-    filters: (q) => [groups, subjectField(q)],
-    actions: found && found.rows.length > 0 && exportLink(path, kept, 'Export progress'),
-    caption: 'Learners with their results in each subject',
-    none: found === null ? 'Choose a team or a group.' : noResults,
-    sticky: true,
-    rows: found?.rows ?? [],
-    columns: {
-      Learner: (row) =>
-        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
-      Subject: (row) => subjectName(row.first.content.subject),
-      Results: numeric((row) => row.results),
-      First: (row) => result(row.first),
-      Latest: (row) => (row.results < 2 ? '' : result(row.latest)),
-      Change: gainWords,
-    },
-    next: found?.next,
-    kept,
-  });
-}
-
-async function showExport(visit: Visit): Promise<Answer> {
-  const kept = filterQuery(visit.query, []);
-  const page = {
-    title: 'Export progress',
-    back: { to: withQuery(`${visit.base}/results/progress`, kept, {}), label: 'Starting points and progress' },
-    intro: html`<p>The file contains each learner of the group, with the first and latest result in each subject. It contains names. Store it securely, and delete it after use.</p>`,
-  };
-  return formatPage(visit, page, kept);
-}
-
-export function progressColumns(zone: string): Column<Progress>[] {
-  const clock = clockOf(zone);
-  type Text = (row: Progress) => string | null;
-  const text = (key: string, head: string, width: number, value: Text): Column<Progress> => ({
-    ...{ key, head, width, value },
-    kind: 'text',
-  });
-  const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
-    text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
-    text(`${key}_likely`, `${head}, likely level`, 24, (row) => intervalWords(row[key].content.level_probabilities)),
-    {
-      key: `${key}_assessed`,
-      head: `${head} assessed (${zone})`,
-      width: 18,
-      kind: 'moment',
-      clock,
-      value: (row) => row[key].content.assessed_at_us / 1000,
-    },
-  ];
-  const error = (row: Progress) => {
-    const { gained, withinError } = changeOf(row);
-    return gained === null ? null : withinError === null ? 'Not recorded' : withinError ? 'Yes' : 'No';
-  };
-  return [
-    text('learner', 'Learner', 28, (row) => row.full_name),
-    text('reference', 'Reference', 16, (row) => row.ref),
-    text('subject', 'Subject', 10, (row) => row.first.content.subject),
-    { key: 'results', head: 'Results', width: 8, kind: 'number', value: (row) => row.results },
-    ...of('first', 'First'),
-    ...of('latest', 'Latest'),
-    { key: 'levels_gained', head: 'Levels gained', width: 8, kind: 'number', value: (row) => changeOf(row).gained },
-    text('within_error', 'Within measurement error', 14, error),
-  ];
-}
-
-async function exportProgress(visit: Visit): Promise<Answer> {
-  const { base, zone, organisationId, query } = visit;
-  const filter = await filterOf(visit);
-  if (filter === null) return { to: `${base}/results/progress` };
-  const columns = progressColumns(zone);
-  return downloaded(visit, {
-    name: 'progress',
-    resource: 'progress',
-    kept: filterQuery(query, []),
-    sheetOf: (tx) => ({ name: 'Progress', columns, rows: everyProgress(tx, organisationId, filter, 200) }),
   });
 }
