@@ -28,13 +28,13 @@ import type { WalkOptions } from './walk.ts';
 import { listed, Walk } from './walk.ts';
 
 export type ClientOptions = {
-  /** The service's address, with or without its `/api/v1`. */
+  /** The URL of the service, with or without `/api/v1`. */
   baseUrl: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** How long one attempt may take, its body included: 30 seconds. */
+  /** The longest time of one attempt with its body: 30 seconds. */
   timeoutMs?: number;
-  /** How long a call is retried after a passing fault, in milliseconds: 2 minutes. 0: one attempt. */
+  /** How long a call is retried after a temporary fault, in milliseconds: 2 minutes. 0: one attempt. */
   patienceMs?: number;
   /** Replaces parts of the runtime: `fetch` for a proxy, the rest for tests. */
   surroundings?: Partial<Surroundings>;
@@ -56,7 +56,7 @@ export type Evidence = {
 export class Client {
   readonly #connection: Connection;
   readonly surroundings: Surroundings;
-  /** Half of the key pair, and no secret. */
+  /** The public part of the access key. */
   readonly accessKeyId: string;
 
   constructor(options: ClientOptions) {
@@ -81,7 +81,7 @@ export class Client {
     return send(this.#connection, { id, ...operations[id] }, input, options) as Promise<Reply<Operations[Id]['reply']>>;
   }
 
-  /** Reads any other address under the API's, as newer versions of the service may have them. */
+  /** Reads any other path of the API, such as those of newer versions. */
   read(path: string, query: Record<string, unknown> = {}, options: FullCallOptions = {}): Promise<Reply<unknown>> {
     return send(this.#connection, { id: `GET ${path}`, method: 'GET', path }, { query }, options);
   }
@@ -103,13 +103,13 @@ export class Client {
     return (await this.call('health', {}, options)).body;
   }
 
-  /** When the service was last restored from a backup, as X-Sync-Restored says it; null where it never was. */
+  /** The time of the service's last restore, from X-Sync-Restored. Null if there was none. */
   async restored(options?: CallOptions): Promise<string | null> {
     return (await this.call('listAssessments', { query: { limit: 1 } }, options)).headers.get('X-Sync-Restored');
   }
 
   readonly assessments = {
-    /** The feed of results. A walk with `since` brings tombstones and, with `group_id`, scope exits. */
+    /** The feed of results. With `since` it contains tombstones and, with `group_id`, scope exits. */
     list: (query: ListQuery<'listAssessments'> = {}, options: WalkOptions = {}): Walk<FeedEntry> =>
       this.#walk('listAssessments', query, options),
 
@@ -127,7 +127,8 @@ export class Client {
     ): Promise<Evidence> => {
       const id = typeof of === 'string' ? of : of.assessment_id;
       const { body: bytes, headers, etag, status } = await this.call('getReport', { path: { id } }, options);
-      if (!(bytes instanceof Uint8Array)) throw new UnexpectedReplyError('getReport', status, 'the reply is no PDF');
+      if (!(bytes instanceof Uint8Array))
+        throw new UnexpectedReplyError('getReport', status, 'the response is not a PDF');
       const sha256 = await sha256Hex(bytes);
       const known = typeof of === 'string' ? null : of.report_sha256;
       for (const told of [headers.get('X-Report-SHA256'), known])
@@ -156,7 +157,7 @@ export class Client {
     get: async (id: string, options?: CallOptions): Promise<GroupDetail> =>
       (await this.call('getGroup', { path: { id } }, options)).body.data,
 
-    /** The group of this type and ref, which is made if there is none. */
+    /** The group of this type and ref. Creates the group if it does not exist. */
     create: async (group: GroupInput, options?: CallOptions): Promise<Group> =>
       (await this.call('createGroup', { body: group }, options)).body.data,
 
@@ -182,7 +183,7 @@ export class Client {
     list: async (options?: CallOptions): Promise<WebhookEndpoint[]> =>
       (await this.call('listWebhooks', {}, options)).body.data,
 
-    /** The response contains the signing secret, this once only. */
+    /** Only this response contains the signing secret. */
     register: async (endpoint: WebhookInput, options?: CallOptions): Promise<RegisteredWebhookEndpoint> =>
       (await this.call('registerWebhook', { body: endpoint }, options)).body.data,
 
@@ -192,22 +193,22 @@ export class Client {
   };
 
   readonly events = {
-    /** Deliveries as an endpoint would get them, over one long request: for development, on a machine that none reaches. */
+    /** Deliveries over one long request, for development on a machine without a public URL. */
     listen: (query?: ListenQuery, options?: ListenOptions): AsyncGenerator<EventLine, void, undefined> =>
       listenTo(this.#connection, query, options),
   };
 }
 
-/** The address of the API, out of the service's own or its. */
+/** The URL of the API, from the URL of the service or of the API. */
 export function apiAddress(text: string): string {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw new TypeError('baseUrl must be an absolute address, such as https://results.example.org');
+    throw new TypeError('baseUrl must be an absolute URL, such as https://results.example.org');
   }
   if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
-    throw new TypeError('baseUrl must be an http or https address without credentials, query or fragment');
+    throw new TypeError('baseUrl must be an http or https URL without credentials, query or fragment');
   const path = url.pathname.replace(/(?<!\/)\/+$/, '');
   return `${url.origin}${path === '' ? '/api/v1' : path}`;
 }
@@ -215,6 +216,6 @@ export function apiAddress(text: string): string {
 /** Judged here, because a runtime that refuses a header repeats its value in the message. */
 function headerText(name: string, value: unknown): string {
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
-    throw new TypeError(`${name} must be the text that the service gave, without spaces or line breaks`);
+    throw new TypeError(`${name} must be the text from the service, without spaces or line breaks`);
   return value;
 }

@@ -5,7 +5,7 @@ export class ArsError extends Error {
   override name = 'ArsError';
   /** The operation, as the reference names it, such as `listAssessments`. */
   readonly operation: string;
-  /** Whether the same request may pass if it is sent again. The client has already tried that as long as it was allowed to. */
+  /** True if the same request may succeed later. The client has already retried for the allowed time. */
   readonly isTransient: boolean;
 
   constructor(message: string, operation: string, isTransient: boolean, options?: ErrorOptions) {
@@ -55,7 +55,7 @@ export class ConnectionError extends ArsError {
   override name = 'ConnectionError';
 
   constructor(operation: string, options: ErrorOptions) {
-    super(`${operation}: the service cannot be reached, or its reply was cut off`, operation, true, options);
+    super(`${operation}: the service cannot be reached, or its response was cut off`, operation, true, options);
   }
 }
 
@@ -64,11 +64,11 @@ export class TimeoutError extends ArsError {
   override name = 'TimeoutError';
 
   constructor(operation: string, timeoutMs: number) {
-    super(`${operation}: no whole reply within ${timeoutMs} ms`, operation, true);
+    super(`${operation}: no complete response within ${timeoutMs} ms`, operation, true);
   }
 }
 
-/** The response is not the service's, or was changed on its way: a proxy's page, a redirect, half of a text. */
+/** The response is not from the service, or was changed on its way: a proxy's page, a redirect, a part of a text. */
 export class UnexpectedReplyError extends ArsError {
   override name = 'UnexpectedReplyError';
   readonly status: number;
@@ -79,18 +79,18 @@ export class UnexpectedReplyError extends ArsError {
     what: string,
     isTransient = status < 300 || status === 304 || status >= 500,
   ) {
-    super(`${operation}: ${what} (status ${status}); is the base address right?`, operation, isTransient);
+    super(`${operation}: ${what} (status ${status}). Check baseUrl.`, operation, isTransient);
     this.status = status;
   }
 }
 
-/** The service was restored from a backup, again and again, while one thing was read or done. Try again when that is over. */
+/** The service was restored from a backup repeatedly during one call. Try again later. */
 export class RestoredError extends ArsError {
   override name = 'RestoredError';
 
   constructor(operation: string, options?: ErrorOptions) {
     super(
-      `${operation}: the service was restored from a backup again and again meanwhile; try again when that is over`,
+      `${operation}: the service was restored from a backup repeatedly during the call. Try again later.`,
       operation,
       true,
       options,
@@ -98,7 +98,7 @@ export class RestoredError extends ArsError {
   }
 }
 
-/** A cursor is refused like this when the state that its walk began in was lost with a backup. */
+/** The service refuses a cursor like this if a restore has lost the state in which its sync began. */
 export const isLostCursor = (error: unknown): boolean => error instanceof ApiError && error.code === 'invalid_cursor';
 
 /** The bytes of an evidence PDF do not have the expected SHA-256. */
@@ -109,7 +109,7 @@ export class HashMismatchError extends ArsError {
 
   constructor(operation: string, expected: string, actual: string) {
     super(
-      `${operation}: the PDF's SHA-256 is ${actual}, not ${expected}; a result that was amended since has another report, so read it again`,
+      `${operation}: the PDF's SHA-256 is ${actual}, not ${expected}. An amended result has another PDF, so read the result again.`,
       operation,
       false,
     );

@@ -3,7 +3,7 @@ import type { EventLine } from './openapi.ts';
 import type { Connection } from './request.ts';
 import { headersOf, read, searchOf } from './request.ts';
 
-/** What narrows the events, and where to go on. */
+/** Filters of the events, and the place to continue. */
 export type ListenQuery = {
   event_types?: readonly string[];
   group_id?: readonly string[];
@@ -14,7 +14,7 @@ export type ListenQuery = {
 export type ListenOptions = {
   /** Ends it. */
   signal?: AbortSignal;
-  /** Told of every connection that ended or was not made, and of the wait before the next. */
+  /** Called when a connection ends or fails, with the wait before the next one. */
   onInterrupted?: (error: unknown, againInMs: number) => void;
 };
 
@@ -25,7 +25,7 @@ const missedHeartbeats = 3;
 const firstWaitMs = 250;
 const longestWaitMs = 15_000;
 const maxLineChars = 16 * 1024 * 1024;
-/** Attempts before the first connection is given up: a place that was never reached can't be taken up again. */
+/** Attempts before the client gives up the first connection. */
 const firstAttempts = 4;
 
 /**
@@ -74,7 +74,7 @@ async function* linesOf(
 ): AsyncGenerator<EventLine, never, undefined> {
   const attempt = new AbortController();
   const end = () => attempt.abort();
-  /** The caller may take any time for a line. */
+  /** The program may take any time for a line. */
   const awaited = async <Result>(coming: Promise<Result>): Promise<Result> => {
     const timer = setTimeout(end, missedHeartbeats * usualHeartbeatMs);
     return coming.finally(() => clearTimeout(timer));
@@ -121,5 +121,5 @@ function lineOf(text: string): EventLine {
   } catch {
     // Said below.
   }
-  throw new UnexpectedReplyError(operation, 200, 'the reply has no lines of events', false);
+  throw new UnexpectedReplyError(operation, 200, 'the response has no lines of events', false);
 }

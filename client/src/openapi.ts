@@ -40,11 +40,11 @@ export type Assessment = {
   is_borderline: boolean;
   /** The two scoring engines placed the result a full level or more apart. */
   needs_review: boolean;
-  /** When a person at the provider last looked at this result and decided on it. Left out where nobody did. The flags stay as they were: they say how the result came about. */
+  /** Time of the last human review of this result. Left out without a human review. The flags stay unchanged, because they show how the result came about. */
   reviewed_at?: string;
   /** The domains of the subject. */
   domains: Domain[];
-  /** How likely each level is, given the answers, by the name that working_level would have, lowest first; thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level. */
+  /** The probability of each level by its name in working_level, lowest level first, in thousandths that add up to 1. Provisional until the difficulty of the questions is measured on answers; an assumed error of the difficulty is included. Null if the probability is unknown, as in most imported results, or if a person has set the level. */
   level_probabilities: Record<string, number> | null;
   /** Address of the evidence PDF in this API. */
   evidence_pack_url: string;
@@ -126,7 +126,7 @@ export type DigestBuckets = {
   w1: number;
   /** The sum of their second words modulo 2^32. */
   w2: number;
-  /** For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result. */
+  /** For each bucket, from 0 on: n, w1 and w2 of the results whose IDs end in its bits. Hash 24 bytes with SHA-256: the 16 bytes of the ID, then updated_at in milliseconds since 1970 as 8 bytes, big-endian. The first 8 bytes of the hash are the two words of a result. */
   buckets: number[][];
 };
 
@@ -743,7 +743,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;
@@ -778,7 +778,7 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group. */
+      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group. */
       active?: boolean;
       /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
       cursor?: string;

@@ -13,30 +13,30 @@ export type Input<Id extends OperationId> = (Record<string, never> extends Opera
     : { body: Operations[Id]['body'] });
 
 export type CallOptions = {
-  /** Ends the call, waits between attempts included. */
+  /** Ends the call, including waits between attempts. */
   signal?: AbortSignal;
-  /** For this call, in place of the client's. */
+  /** For this call, instead of the setting of the client. */
   timeoutMs?: number;
   patienceMs?: number;
   /** For a POST that must happen once even if your program is restarted in between: a key that you have stored. */
   idempotencyKey?: string;
 };
 
-/** What goes with `Client.call`, where the whole reply is seen. */
+/** Options of `Client.call`, which returns the full response. */
 export type FullCallOptions = CallOptions & {
-  /** An ETag that you hold. What is unchanged comes as status 304, without data. */
+  /** Your stored ETag. An unchanged object returns status 304 without data. */
   ifNoneMatch?: string;
   /** One range of bytes of a PDF, such as `bytes=0-65535`. */
   range?: string;
 };
 
-/** A reply with its body. */
+/** A response with its body. */
 export type Reply<Body> = {
   status: number;
   body: Body;
   etag: string | null;
   requestId: string | null;
-  /** The first reply to this idempotency key came once more: nothing was done again. */
+  /** True if the service repeated its first response to this idempotency key. The request had no second effect. */
   isReplayed: boolean;
   headers: Headers;
 };
@@ -59,9 +59,9 @@ const maxBytes = 64 * 1024 * 1024;
 type Target = { id: string; method: string; path: string };
 
 /**
- * Sends one request, again and again while the fault may pass and the caller's patience lasts: waits double from half a
- * second to twenty, each shortened by up to a half at random, and never end before `Retry-After` is over. Every operation
- * may be repeated: reads, PATCH and DELETE by their nature, each POST by its idempotency key.
+ * Sends one request, and retries temporary faults for the allowed time. Waits double from 0.5 to 20 seconds, and each
+ * wait is randomly shorter by up to a half. A wait never ends before `Retry-After`. Every operation can be repeated:
+ * reads, PATCH and DELETE are idempotent, and each POST has an idempotency key.
  * @param search a query as the service has written it, in place of `input.query`
  */
 export async function send(
@@ -182,7 +182,7 @@ export async function read(
   const body = parsed(new TextDecoder().decode(bytes)) as { error?: { code?: unknown; message?: unknown } } | undefined;
   if (response.ok) {
     if (typeof body !== 'object' || Array.isArray(body))
-      throw new UnexpectedReplyError(id, status, 'the reply is no JSON object');
+      throw new UnexpectedReplyError(id, status, 'the response is not a JSON object');
     return reply(body);
   }
   const error = body?.error;
@@ -190,10 +190,10 @@ export async function read(
   const retryAfterMs = readRetryAfter(headers, nowMs());
   if (isRefusal || isHead || (status >= 400 && status < 600 && isPassing(status))) {
     const code = isRefusal ? (error.code as string) : codeOf(status);
-    const message = isRefusal ? (error.message as string) : 'the request was refused without words';
+    const message = isRefusal ? (error.message as string) : 'the request was refused without a message';
     throw new ApiError(id, { status, code, message, requestId, retryAfterMs });
   }
-  throw new UnexpectedReplyError(id, status, 'the reply is not one of the service');
+  throw new UnexpectedReplyError(id, status, 'the response is not from the service');
 }
 
 /** Proxies and load balancers also send these, with bodies of their own. */
@@ -212,7 +212,7 @@ function removedBefore(error: ApiError): Reply<undefined> {
   return { status: 204, body: undefined, etag: null, requestId, isReplayed: false, headers: new Headers() };
 }
 
-/** The whole body, uncompressed, as far as one may be. */
+/** The full body, uncompressed, up to the limit. */
 async function bytesOf(id: string, { body, status }: Response): Promise<Uint8Array<ArrayBuffer>> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -224,7 +224,7 @@ async function bytesOf(id: string, { body, status }: Response): Promise<Uint8Arr
     length += value.length;
     if (length > maxBytes) {
       await reader.cancel().catch(() => {});
-      throw new UnexpectedReplyError(id, status, `the reply is longer than ${maxBytes} bytes`, false);
+      throw new UnexpectedReplyError(id, status, `the response is longer than ${maxBytes} bytes`, false);
     }
     chunks.push(value);
   }
@@ -263,7 +263,7 @@ function pathOf(path: string, values: Record<string, string>): string {
     const value = values[name];
     // An address with an empty segment, or one of dots, is another address.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
-      throw new TypeError(`${name} must be a text that names something`);
+      throw new TypeError(`${name} must be a text that is not empty`);
     return encodeURIComponent(value);
   });
 }

@@ -4,9 +4,9 @@ import { searchOf } from './request.ts';
 
 /** Store it together with the records of a completed walk. The next walk begins with it. */
 export type Checkpoint = {
-  /** `since` of the next walk: the service's own instant, never yours. */
+  /** `since` of the next walk: a time of the service, not of your clock. */
   since: string;
-  /** `etag` of the next walk's options. It counts for the same `since` as before; a changed one is answered by 200 once. */
+  /** `etag` of the next walk's options. It belongs to this `since`; after a change of `since`, the service returns 200 once. */
   etag: string;
 };
 
@@ -21,14 +21,14 @@ export type Page<Entry> = {
   checkpoint: Checkpoint | null;
   /** The service's digest of the filtered results, if the last page has one. */
   digest: string | null;
-  /** When the service was last restored from a backup, as this page says it; null where it never was. */
+  /** The time of the service's last restore, from this page. Null if there was none. */
   restored: string | null;
 };
 
 export type WalkOptions = CallOptions & {
   /** The `etag` of the last checkpoint, for a walk with the same query. */
   etag?: string;
-  /** Goes on where a walk with the same query stood. */
+  /** Continues from the place of a walk with the same query. */
   position?: Position;
   /**
    * Called when the service was restored and has lost records of this walk or of its `since`. The walk then starts
@@ -44,18 +44,18 @@ export const maxRestarts = 3;
 
 type ListBody<Entry> = { data: Entry[]; pagination: { next: string | null } };
 
-/** The reply as a page of a list, its `next` as a query: the key pair never goes to another host. @throws UnexpectedReplyError */
+/** The response as a page of a list. `next` is a query, so the access key never goes to another host. @throws UnexpectedReplyError */
 export function listed<Entry>(operation: string, reply: Reply<unknown>): Reply<ListBody<Entry>> {
   if (reply.status === 304) return reply as Reply<ListBody<Entry>>;
   const { data, pagination } = reply.body as Partial<ListBody<Entry>>;
   const isObject = (one: unknown) => typeof one === 'object' && one !== null;
   if (!Array.isArray(data) || !data.every(isObject) || !isObject(pagination))
-    throw new UnexpectedReplyError(operation, reply.status, 'the reply is no page of a list');
+    throw new UnexpectedReplyError(operation, reply.status, 'the response is not a page of a list');
   const { next } = pagination!;
   if (next === null) return reply as Reply<ListBody<Entry>>;
   const query = /^[^?#]*(\?[^#]*)/.exec(String(next))?.[1] ?? '';
   if (!new URLSearchParams(query).has('cursor'))
-    throw new UnexpectedReplyError(operation, reply.status, 'the address of the next page has no cursor');
+    throw new UnexpectedReplyError(operation, reply.status, 'the URL of the next page has no cursor');
   return { ...reply, body: { data, pagination: { next: query } } };
 }
 
@@ -75,7 +75,7 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
   /** The position after the last complete page; after the last page, the beginning. */
   position: Position | null = null;
   digest: string | null = null;
-  /** When the service was last restored from a backup, as the last reply says it; null where it never was. */
+  /** The time of the service's last restore, from the last response. Null if there was none. */
   restored: string | null = null;
 
   constructor(
@@ -110,7 +110,11 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
       const walkETag = from?.etag ?? reply.etag ?? '';
       const { next } = pagination;
       if (next !== null && next === landmark)
-        throw new UnexpectedReplyError('a walk', reply.status, 'its pages lead back to one that was there before');
+        throw new UnexpectedReplyError(
+          'a walk',
+          reply.status,
+          'the URL of the next page leads back to an earlier page',
+        );
       if (++pages === reach) [landmark, pages, reach] = [next, 0, reach * 2];
       const page: Page<Entry> = {
         entries: data,
@@ -128,7 +132,7 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
     }
   }
 
-  /** The reply that comes next; null where the walk starts again. */
+  /** The next response. Null if the walk starts again. */
   async #reply(from: Position | null): Promise<Reply<ListBody<Entry>> | null> {
     const { etag, position: _position, onRestored, ...call } = this.#options;
     const isConditional = from === null && etag !== undefined && this.#restarts === 0;

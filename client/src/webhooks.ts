@@ -7,9 +7,9 @@ export type Verdict =
 
 /** Usual causes of a delivery that does not verify. */
 const usualCauses: Record<Exclude<Verdict, 'valid'>, string> = {
-  malformed_header: 'the header is not X-Svc-Signature-256, or it was changed on its way',
+  malformed_header: 'the header is not X-Svc-Signature-256, or a proxy changed it',
   no_matching_signature:
-    'the body was parsed and written again, or the secret is not the one of this endpoint: it was cut or decoded, or rotated more than 24 hours ago',
+    'the body was parsed and written again, or the secret is wrong: from another endpoint, cut, decoded, or rotated more than 24 hours ago',
   timestamp_too_old: 'the delivery waited before it was verified, or it is a replay',
   timestamp_in_future: 'the clock of this machine is behind',
 };
@@ -35,7 +35,7 @@ export type Delivery = {
   /** The body as it arrived, before any parser. */
   body: Uint8Array | string;
   toleranceSeconds?: number;
-  /** Seconds since 1970; the clock, if it is left out. */
+  /** Seconds since 1970. Default: the clock. */
   now?: number;
 };
 
@@ -64,7 +64,7 @@ function sameText(one: string, other: string): boolean {
   return difference === 0;
 }
 
-/** Accept a delivery only if this gives `valid`. The signature is judged before the time. */
+/** Accept a delivery only if this returns `valid`. The signature is checked before the time. */
 export async function verifyWebhook(delivery: Delivery): Promise<Verdict> {
   const { header, toleranceSeconds: tolerance = toleranceSeconds } = delivery;
   const times: string[] = [];
@@ -95,7 +95,7 @@ export async function verifyWebhook(delivery: Delivery): Promise<Verdict> {
   return 'valid';
 }
 
-/** The event in a delivery that verifies; throws a `WebhookError` for any other: answer that with 400. */
+/** The event in a valid delivery. Throws a `WebhookError` for any other delivery: answer it with 400. */
 export async function openWebhook(delivery: Delivery): Promise<WebhookEvent> {
   const verdict = await verifyWebhook(delivery);
   if (verdict !== 'valid') throw new WebhookError(verdict);

@@ -15,7 +15,7 @@ import type {
 /** A group by its type and reference: after a restore its ID may change. */
 export type GroupKey = { type: string; ref: string };
 
-/** Something that your application wrote to the service, named as the operation that wrote it. */
+/** A write of your application, named as its operation. */
 export type Write =
   | { operation: 'createGroup'; group: GroupInput }
   | { operation: 'changeGroup'; group: GroupKey; change: GroupChange }
@@ -31,7 +31,7 @@ export type Resent = {
   learner: Provisioned | null;
   /** Of an endpoint that was lost: store the new `secret`. */
   endpoint: RegisteredWebhookEndpoint | null;
-  /** References of `addMembers` that no learner has: no write before it provisions them. */
+  /** References of `addMembers` without a learner, because no earlier write creates the learner. */
   notFound: string[];
 };
 
@@ -198,8 +198,7 @@ class Replay {
 
   async #groupOf(at: number, key: GroupKey): Promise<Group> {
     const group = (await this.#known()).get(keyOf(key));
-    if (group === undefined)
-      throw new TypeError(`writes[${at}] is about a group that is not there: put its createGroup before it`);
+    if (group === undefined) throw new TypeError(`writes[${at}] names a missing group. Put its createGroup before it`);
     return group;
   }
 

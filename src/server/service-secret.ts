@@ -55,8 +55,8 @@ export async function serviceSecret(
   if (found !== undefined) return found;
   if (isUsed && !mayMake)
     throw new SettingsError(
-      `The service's secret is neither in ARS_SECRET nor in ${path}, and this database is used with one: set ARS_SECRET, or put the file back. ` +
-        'If it is lost, ars secret accept begins anew with another.',
+      `This database needs a secret, which is missing from ARS_SECRET and ${path}. Set ARS_SECRET, or put the file back. ` +
+        'If the secret is lost, ars secret accept starts with another secret.',
     );
   await makeFolder(settings.dataDir);
   const draft = `${path}.${random.uuid()}`;
@@ -83,8 +83,8 @@ export async function proveSecret(db: Database, current: string, previous: strin
   await db.query(put, [wanted, new Date(nowMs), previous.map(secretFingerprint)]);
   if ((await lastUsed(db)) === wanted) return;
   throw new SettingsError(
-    'ARS_SECRET is not the one that this database is used with: restore that one, or list it in ARS_PREVIOUS_SECRETS. ' +
-      'If it is lost, ars secret accept begins anew with this one.',
+    'ARS_SECRET is not the secret of this database. Restore the old secret, or list it in ARS_PREVIOUS_SECRETS. ' +
+      'If the old secret is lost, ars secret accept starts with the new secret.',
   );
 }
 

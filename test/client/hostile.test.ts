@@ -63,31 +63,31 @@ const gzipped: Answer = (_request, response) => {
 suite('a mirror whose service answers with', () => {
   const loop = ['b', 'c', 'd'];
   for (const [what, lie, says] of [
-    ['a page of HTML', (_request, response) => response.end('<html>Sign in to this network</html>'), /no JSON object/],
-    ['half a text', (_request, response) => response.end('{"data":[{"assess'), /no JSON object/],
-    ['a list', json(200, [recordOf(9)], headers), /no JSON object/],
-    ['another object', json(200, { data: { hello: 'world' } }, headers), /no page of a list/],
-    ['no place of the next page', json(200, { data: [recordOf(9)] }, headers), /no page of a list/],
-    ['an entry that is null', pageOf([recordOf(9), null]), /no page of a list/],
-    ['an entry without an id', pageOf([{ ...recordOf(9), assessment_id: '../9' }]), /no id or no updated_at/],
+    ['a page of HTML', (_request, response) => response.end('<html>Sign in to this network</html>'), /not a JSON object/],
+    ['half a text', (_request, response) => response.end('{"data":[{"assess'), /not a JSON object/],
+    ['a list', json(200, [recordOf(9)], headers), /not a JSON object/],
+    ['another object', json(200, { data: { hello: 'world' } }, headers), /not a page of a list/],
+    ['no place of the next page', json(200, { data: [recordOf(9)] }, headers), /not a page of a list/],
+    ['an entry that is null', pageOf([recordOf(9), null]), /not a page of a list/],
+    ['an entry without an id', pageOf([{ ...recordOf(9), assessment_id: '../9' }]), /no ID or no updated_at/],
     ['a time of two lines', pageOf([{ ...recordOf(9), updated_at: `${timeOf(1)}\n${timeOf(2)}` }]), /no updated_at/],
     ['a time that is none', pageOf([{ ...recordOf(9), updated_at: 'soon' }]), /no updated_at/],
     ['a next page that is all pages', pageOf([recordOf(9)], 'http://127.0.0.1/api/v1/assessments'), /no cursor/],
     ['a next page that is a number', pageOf([recordOf(9)], 7), /no cursor/],
-    ['one page for ever', pageOf([], 'http://127.0.0.1/?cursor=b'), /lead back/],
+    ['one page for ever', pageOf([], 'http://127.0.0.1/?cursor=b'), /leads back/],
     [
       'pages in a circle',
       (request, response) => {
         const at = loop.indexOf(/cursor=(\w)/.exec(request.url!)?.[1] ?? '');
         pageOf([], `http://127.0.0.1/?cursor=${loop[(at + 1) % 3]}`)(request, response);
       },
-      /lead back/,
+      /leads back/,
     ],
-    ['204', (_request, response) => response.writeHead(204).end(), /no JSON object/],
+    ['204', (_request, response) => response.writeHead(204).end(), /not a JSON object/],
     ['no X-Sync-Through', pageOf([recordOf(9)], null, { 'x-sync-through': '' }), /no X-Sync-Through/],
     ['300 bytes that become 80 million', gzipped, /longer than/],
     ['502 without words', (_request, response) => response.writeHead(502).end(), /502/],
-    ['418', (_request, response) => response.writeHead(418).end(), /not one of the service/],
+    ['418', (_request, response) => response.writeHead(418).end(), /not from the service/],
   ] as [string, Answer, RegExp][]) {
     test(`${what}: keeps what it has, and goes on afterwards`, async () => {
       const { self, open, held, seen } = await scene();
@@ -130,7 +130,7 @@ suite('a mirror whose service answers with', () => {
     assert.deepEqual(held(), all);
     // The whole service, its health included, from the beginning.
     const { client: lost, waits } = await scripted([page(302, '')], { patienceMs: 0 });
-    await assert.rejects(sync({ client: lost, store: memoryStore() }).done, /for a day: .*is the base address right/);
+    await assert.rejects(sync({ client: lost, store: memoryStore() }).done, /for a day: .*Check baseUrl/);
     assert.ok(waits.length > 200, `asked ${waits.length} times`);
   });
 
@@ -186,7 +186,7 @@ suite('a mirror whose service answers with', () => {
       (request.url!.includes('cursor=') ? refusal(401, 'invalid_credentials') : honest)(request, response);
     await assert.rejects(
       open().poll(),
-      (error: unknown) => error instanceof SyncStopped && /key pair/.test(error.message),
+      (error: unknown) => error instanceof SyncStopped && /access key/.test(error.message),
     );
     assert.deepEqual(held(), [idOf(1)]);
     self.lie = null;

@@ -204,7 +204,7 @@ suite('a mirror', async () => {
     };
 
     for (const [status, code, says] of [
-      [401, 'invalid_credentials', /key pair/],
+      [401, 'invalid_credentials', /access key/],
       [400, 'invalid_group_id', /filters/],
       [404, 'not_found', /refuses/],
       [418, 'a_code_of_tomorrow', /refuses/],

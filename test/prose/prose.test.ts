@@ -23,6 +23,15 @@ const kinds: Record<string, [file: string, source: (text: string) => string]> = 
     (text) =>
       `const a = (b: string) =>\n  html\`<h1>Title</h1>\n<p>It runs.</p>\n<p>It runs\nas <b>\${b}</b> does. ${text.replace('really', '<em>really</em>')}</p>\`;\n`,
   ],
+  'a docstring of the client library': [
+    'client/src/main.ts',
+    (text) =>
+      `\n/**\n * It runs:\n * as \`whole\` does.\n * ${text}\n *\n * @param a \`\`\`whole\`\`\`\n */\nconst a = 1;\n`,
+  ],
+  'the summary of an alert': [
+    'deploy/alerts.yml',
+    (text) => `groups:\n  - rules:\n      - expr: the whole = 1\n        annotations:\n          summary: ${text}\n`,
+  ],
   'a label of a page': ['src/main.ts', (text) => `\n\n\n\nconst a = html\`<input aria-label="${text}">\`;\n`],
 };
 
@@ -46,7 +55,7 @@ suite('The prose check', () => {
 
   test('reads neither generated parts and code of documents, nor SQL, lists of words and comments of sources', async () => {
     const document = `<!-- made: limits -->\nThe whole.\n<!-- end -->\n\n\`the whole\`\n\n\`\`\`sh\n# the whole\n\`\`\`\n`;
-    const source = `// the whole\nconst a = \`select whole from id where id = $1\`;\nconst b = 'the whole id'.split(' ');\n`;
+    const source = `// the whole\nconst a = \`select whole from id where id = $1\`;\nconst b = 'the whole id'.split(' ');\nconst c = 'select_id, whole, id';\nconst d = '1f 2a 3b whole 4c';\n`;
     assert.deepEqual(
       await faultsOf(
         new Map([

@@ -63,25 +63,27 @@ function paragraphsOf(view: string, range: Range, isHtml: boolean): Piece[][] {
 }
 
 const sql =
-  /^\s*(?:select\s[^]*\sfrom\s|(?:insert|update|delete|from|set|where|join|and|or|order by)\s[^]*[_=$])|\(\s*(?:select|insert|update|delete)\s/;
-const isSentence = (text: string) => /\s\S+\s/.test(text) && /\p{Ll}/u.test(text) && !sql.test(text);
+  /\bselect\s+(?:\w+\.\w|\w*_|\*)|^\s*(?:select\s(?:[^]*\s)?from\s|(?:create|insert|update|delete|from|set|where|join|and|or|order by|case when)\s[^]*[_=$])|\(\s*(?:select|insert|update|delete)\s|^[\s)]*(?:\w\.)?[a-z]+_[a-z_]+(?: as \w|,| [=<>])/;
+const markup = /<\w+ \w+="|\{[\w-]+:/;
+const word = /^[“("'‘]*\p{L}[\p{L}’'-]*[.,;:!?)”"'’]*$/u;
 
-/** The sentences of the strings and templates in a source, as the paragraphs of a document of textlint. */
-function documentOf(source: string, file: string) {
-  const { program, errors } = parseSync(file, source);
+/** True if most of the words are words of a language, and the text is neither SQL nor markup. */
+function isSentence(text: string): boolean {
+  const words = text.trim().split(/\s+/);
+  return (
+    words.length > 2 &&
+    /\p{Ll}/u.test(text) &&
+    2 * words.filter((one) => word.test(one)).length >= words.length &&
+    !sql.test(text) &&
+    !markup.test(text)
+  );
+}
+
+/** The sentences of the strings and templates in a source. */
+function paragraphsOfScript(source: string, file: string): Piece[][] {
+  const { program, comments, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file} cannot be read: ${errors[0]!.message}`);
-  const lineStarts = [0, ...[...source.matchAll(/\n/g)].map(({ index }) => index + 1)];
-  const position = (index: number) => {
-    const line = lineStarts.findLastIndex((start) => start <= index);
-    return { line: line + 1, column: index - lineStarts[line]! };
-  };
-  const node = <T extends string>(type: T, range: Range) => ({
-    type,
-    range,
-    raw: source.slice(...range),
-    loc: { start: position(range[0]), end: position(range[1]) },
-  });
-  const children: object[] = [];
+  const paragraphs: Piece[][] = [];
   const seen = new Set<Node>();
   const htmlStarts = new Set<number>();
   const read = (literal: Node) => {
@@ -93,14 +95,8 @@ function documentOf(source: string, file: string) {
       view += '\u0000'.repeat(range[0] - from - view.length);
       view += type === 'Str' ? source.slice(...range) : '\u0001'.repeat(range[1] - range[0]);
     }
-    for (const parts of paragraphsOf(view, [0, view.length], htmlStarts.has(literal.start))) {
-      const texts = parts.map(({ type, range }) => ({ type, range: [range[0] + from, range[1] + from] as const }));
-      if (!isSentence(texts.map(({ type, range }) => (type === 'Str' ? source.slice(...range) : 'x')).join('')))
-        continue;
-      const range = [texts[0]!.range[0], texts.at(-1)!.range[1]] as const;
-      const values = texts.map((one) => ({ ...node(one.type, one.range), value: source.slice(...one.range) }));
-      children.push({ ...node('Paragraph', range), children: values });
-    }
+    for (const parts of paragraphsOf(view, [0, view.length], htmlStarts.has(literal.start)))
+      paragraphs.push(parts.map(({ type, range }) => ({ type, range: [range[0] + from, range[1] + from] })));
   };
   new Visitor({
     TaggedTemplateExpression({ tag: name, quasi }) {
@@ -119,6 +115,59 @@ function documentOf(source: string, file: string) {
     TemplateLiteral: read,
     Literal: read,
   }).visit(program);
+  // Programs that use the client library show its docstrings.
+  if (file.startsWith('client/'))
+    for (const { value, start, end } of comments)
+      if (value.startsWith('*')) paragraphs.push(...paragraphsOfDocstring(source, [start + 3, end - 2]));
+  return paragraphs;
+}
+
+const docstringEnd = /```[^]*?```|\n\s*\*\s*(?=\n|@|- )/g;
+const lineStart = /(?<=\n)\s*\* ?/g;
+const docstringCode = /`[^`]*`|\{@link[^}]*\}/g;
+
+function paragraphsOfDocstring(source: string, range: Range): Piece[][] {
+  return [...cut(source, range, docstringEnd, () => true)].map((paragraph) => {
+    const lines = [...cut(source, paragraph, lineStart, () => true)];
+    return lines.flatMap((line) => {
+      const texts = [...cut(source, line, docstringCode, () => true)];
+      return texts.flatMap((text, i): Piece[] => {
+        const next = texts[i + 1];
+        const piece: Piece = { type: 'Str', range: text };
+        return next === undefined ? [piece] : [piece, { type: 'Code', range: [text[1], next[0]] }];
+      });
+    });
+  });
+}
+
+/** The summaries of alerts. */
+const paragraphsOfAlerts = (source: string): Piece[][] =>
+  [...source.matchAll(/(?<=^ +summary: ).*/gm)].map(({ 0: text, index }) => [
+    { type: 'Str', range: [index, index + text.length] },
+  ]);
+
+/** The sentences of a source, as the paragraphs of a document of textlint. */
+function documentOf(source: string, file: string) {
+  const lineStarts = [0, ...[...source.matchAll(/\n/g)].map(({ index }) => index + 1)];
+  const position = (index: number) => {
+    const line = lineStarts.findLastIndex((start) => start <= index);
+    return { line: line + 1, column: index - lineStarts[line]! };
+  };
+  const node = <T extends string>(type: T, range: Range) => ({
+    type,
+    range,
+    raw: source.slice(...range),
+    loc: { start: position(range[0]), end: position(range[1]) },
+  });
+  const paragraphs = file.endsWith('.yml') ? paragraphsOfAlerts(source) : paragraphsOfScript(source, file);
+  const children = paragraphs
+    .filter((texts) =>
+      isSentence(texts.map(({ type, range }) => (type === 'Str' ? source.slice(...range) : 'x')).join('')),
+    )
+    .map((texts) => {
+      const values = texts.map((one) => ({ ...node(one.type, one.range), value: source.slice(...one.range) }));
+      return { ...node('Paragraph', [texts[0]!.range[0], texts.at(-1)!.range[1]]), children: values };
+    });
   return { ...node('Document', [0, source.length]), children };
 }
 
@@ -126,7 +175,7 @@ function documentOf(source: string, file: string) {
 export const sourceTexts: TextlintPluginCreator = {
   Processor: class {
     availableExtensions() {
-      return ['.ts', '.js'];
+      return ['.ts', '.js', '.yml'];
     }
     processor() {
       return {

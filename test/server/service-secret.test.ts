@@ -19,7 +19,7 @@ const withSecret = (current: string, ...previous: string[]) => ({
   settings: { ARS_SECRET: current, ARS_PREVIOUS_SECRETS: previous.join(), ARS_RATE_LIMIT: '1000000' },
 });
 
-const refusal = { name: 'Error', message: /^ARS_SECRET is not the one that this database is used with/ };
+const refusal = { name: 'Error', message: /^ARS_SECRET is not the secret of this database/ };
 
 const pathOf = (url: string) => new URL(url).pathname;
 

@@ -38,7 +38,7 @@ const tests = [
     });
   }),
 
-  test('the state is kept as it was written, however long, and for a store that is opened later', async (store, {
+  test('the state is kept as it was written, also a long state, and in a store that is opened later', async (store, {
     again,
   }) => {
     const text = JSON.stringify({ long: 'é😀"\\\n'.repeat(2000) });
@@ -49,7 +49,7 @@ const tests = [
       await within(one, async (_transaction, state) => expect(state === text, 'the text that was written'));
   }),
 
-  test('rows come back with everything that they hold', async (store, { again }) => {
+  test('rows return with all their content', async (store, { again }) => {
     const rows = [1, 2, 3].map((n) => rowOf(n, { odd: `é😀\u2028"\\'%_ ${n}`, number: 0.069, nothing: null }));
     await within(store, (transaction) => transaction.put(rows));
     const later = await again(store);
@@ -63,20 +63,20 @@ const tests = [
       });
   }),
 
-  test('a row replaces the one of its id', async (store) => {
+  test('a row replaces the row with its ID', async (store) => {
     await within(store, (transaction) => transaction.put([rowOf(1), rowOf(2)]));
     const replaced = { ...rowOf(1, { changed: true }), generation: 7, updated_at: '2026-02-01T00:00:00.000Z' };
     await within(store, (transaction) => transaction.put([replaced]));
     await within(store, async (transaction) => same(await transaction.list(null, 10), [replaced, rowOf(2)]));
   }),
 
-  test('a row is gone once it is removed, and its neighbours are not', async (store) => {
+  test('a removed row no longer exists, and other rows stay', async (store) => {
     await within(store, (transaction) => transaction.put([1, 2, 3].map((n) => rowOf(n))));
     await within(store, (transaction) => transaction.remove([idOf(2), idOf(9)]));
     await within(store, async (transaction) => same(await transaction.list(null, 10), [rowOf(1), rowOf(3)]));
   }),
 
-  test('nothing to put, remove or find is nothing', async (store) => {
+  test('empty lists to put, remove or find have no effect', async (store) => {
     await within(store, async (transaction) => {
       await transaction.put([]);
       await transaction.remove([]);
@@ -108,7 +108,7 @@ const tests = [
     expect(seen.length === rows.length && new Set(seen).size === rows.length, 'each of 1,203 rows once');
   }),
 
-  test('the list begins with the lowest id that there can be', async (store) => {
+  test('the list begins with the lowest possible ID', async (store) => {
     const lowest = { ...rowOf(0), id: '00000000-0000-0000-0000-000000000000' };
     await within(store, (transaction) => transaction.put([rowOf(1), lowest]));
     await within(store, async (transaction) => {

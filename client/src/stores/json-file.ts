@@ -174,7 +174,7 @@ function contentOf(path: string, text: string): Content {
   } catch {
     // Said below.
   }
-  throw new Error(`${path} is no mirror, or was damaged; take it away, and everything is read anew`);
+  throw new Error(`${path} is not a mirror, or is damaged. Remove the file, and the mirror runs a full sync`);
 }
 
 /** A damaged row counts as different. Its key in the file is its ID. */

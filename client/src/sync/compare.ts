@@ -10,7 +10,7 @@ import { countsAgain, serviceBuckets, serviceResults } from './repair.ts';
 
 /** The usual cause of a difference. */
 export type Cause =
-  /** It changed after the newest change in the mirror. The next poll reads it. */
+  /** It changed after the newest change in the mirror. The next poll reads the change. */
   | 'pending'
   /** The service was restored after the mirror's last poll. The next poll notices the restore. */
   | 'restored'
@@ -48,11 +48,10 @@ type Compared = {
 };
 
 /**
- * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
- * it has one and isn't counting it again, otherwise by a walk through everything. Starts again where the service is restored from
- * a backup meanwhile.
- * @param options `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
- * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
+ * Compares the IDs and the `updated_at` of any mirror with the service. Uses the digest of the service if there is one,
+ * otherwise a full sync. Starts again if the service is restored from a backup.
+ * @param options `since`: the mirror's checkpoint, which shows what the next poll reads. Without it, the newest change in
+ * the mirror counts. `contents`: a sum of each result, to compare with the feed.
  */
 export function compare(options: Compared): Promise<Comparison> {
   return inSpiteOfRestores('compare', () => compareOnce(options));

@@ -1,6 +1,6 @@
 /**
- * The digest of a set of results: how many they are, and two sums of words that stand for each one's id and
- * `updated_at`. Service and mirror are in step when theirs are the same; a difference is missed once in 2^64.
+ * The digest of a set of results: their number, and two sums of words from each ID and `updated_at`. If the digests are
+ * equal, mirror and service are equal. A difference is missed once in 2^64.
  */
 export type Digest = { n: number; w1: number; w2: number };
 
@@ -24,13 +24,13 @@ export function readDigest(text: string | null): Digest | null {
   return parts === null ? null : { n: Number(parts[1]), w1: Number(parts[2]), w2: Number(parts[3]) };
 }
 
-/** The bucket of an id: its trailing bits, because the leading ones of many kinds of ids are skewed. */
+/** The bucket of an ID: its trailing bits, because the leading bits of many kinds of IDs are skewed. */
 export function bucketOf(id: string, bits: number): number {
   return Number.parseInt(id.slice(-8), 16) & (2 ** bits - 1);
 }
 
 const rounds = 64;
-/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8 (FIPS 180-4). */
+/** The constants of SHA-256 (FIPS 180-4), from cube roots of the first 64 primes and square roots of the first 8. */
 const constants = new Uint32Array(rounds);
 const initial = new Uint32Array(8);
 for (let n = 2, found = 0; found < rounds; n++) {
@@ -45,7 +45,7 @@ const words = new Uint32Array(rounds);
 const turned = (word: number, by: number) => (word >>> by) | (word << (32 - by));
 
 /**
- * The first two words of SHA-256(the id's 16 bytes, `updated_at` in milliseconds as 8 bytes). Written out for this one
+ * The first two words of SHA-256(the 16 bytes of the ID, `updated_at` in milliseconds as 8 bytes). Written out for this one
  * length, because the runtimes' own function is asynchronous, and a first walk hashes each of a million results.
  */
 export function tokenOf({ id, updated_at }: Stamped): [number, number] {

@@ -14,13 +14,13 @@ import type { Row, Store, StoreTransaction } from './store.ts';
 
 /** Why a result was taken out of the mirror. */
 export type RemovalReason =
-  /** Its tombstone came. */
+  /** The feed contained its tombstone. */
   | 'withdrawn'
   /** Its learner left the groups of the filter. */
   | 'left_scope'
-  /** A full walk did not show it. */
+  /** A full sync did not return it. */
   | 'not_in_walk'
-  /** The digests differed, and the service has no such result, or not within the filters. */
+  /** The digests differed, and the service has no such result within the filters. */
   | 'repaired';
 
 /**
@@ -103,14 +103,14 @@ export class Mirror<Native = unknown> {
     await this.store.open();
     const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
     if (typeof organisation !== 'string')
-      throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
+      throw new UnexpectedReplyError('health', 200, 'the response names no organisation');
     this.#organisation = organisation;
     const filters = filterText(this.filters);
     await inSpiteOfOthers(async () => {
       await this.#read();
       if (this.state.organisation !== organisation)
         throw new SyncStopped(
-          `This mirror holds the results of organisation ${this.state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
+          `This mirror contains results of organisation ${this.state.organisation}, and the access key is of ${organisation}. Use the access key of the first, or another place for the mirror.`,
         );
       if (this.state.filters !== filters || !(await this.#seesTheSame()))
         await this.change(async (_transaction, next) => {
@@ -141,9 +141,9 @@ export class Mirror<Native = unknown> {
     await this.#read();
     const { organisation, filters } = this.state;
     if (organisation === this.#organisation && filters === filterText(this.filters)) return;
-    const what = organisation === this.#organisation ? 'other filters' : 'the key pair of another organisation';
+    const what = organisation === this.#organisation ? 'other filters' : 'the access key of another organisation';
     throw new SyncStopped(
-      `Another process has opened this mirror with ${what} since this one did, and only one of the two can keep it: end one, or give it another place for its mirror.`,
+      `Another process has opened this mirror with ${what}. Only one process can keep it: end one, or give it another place for its mirror.`,
     );
   }
 
@@ -156,7 +156,7 @@ export class Mirror<Native = unknown> {
         newState(this.#organisation, filterText(this.filters), await highestGeneration(transaction));
     });
     if (this.state.version !== 1)
-      throw new SyncStopped('This mirror was written by a newer version of the client: use that one.');
+      throw new SyncStopped('A newer version of the client wrote this mirror. Use the newer version.');
   }
 
   /**
@@ -187,7 +187,11 @@ export class Mirror<Native = unknown> {
   /** Stores a page of a walk together with the place after it. */
   async take(page: Page<FeedEntry>, isWhole: boolean): Promise<void> {
     if (!isInstant((page.checkpoint ?? page.position)!.since))
-      throw new UnexpectedReplyError('listAssessments', 200, 'no X-Sync-Through; does a proxy take headers away');
+      throw new UnexpectedReplyError(
+        'listAssessments',
+        200,
+        'no X-Sync-Through: check whether a proxy removes headers',
+      );
     await this.#noticeRestore(page.restored);
     await this.change(async (transaction, next) => {
       const { walk } = next;
@@ -354,7 +358,7 @@ async function takeEntries(
   const latest = new Map<string, FeedEntry>();
   for (const entry of entries) {
     if (!isStamped(entry))
-      throw new UnexpectedReplyError('listAssessments', 200, 'an entry has no id or no updated_at');
+      throw new UnexpectedReplyError('listAssessments', 200, 'an entry has no ID or no updated_at');
     latest.set(entry.assessment_id.toLowerCase(), entry);
   }
   const held = new Map((await transaction.find([...latest.keys()])).map((row) => [row.id, row]));

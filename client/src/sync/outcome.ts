@@ -11,7 +11,7 @@ export class Overtaken extends Error {
   override name = 'Overtaken';
 
   constructor() {
-    super('Other processes have changed this mirror again and again, always before this one could. Try again.');
+    super('Other processes have changed this mirror repeatedly, before this process could. Try again.');
   }
 }
 
@@ -41,7 +41,7 @@ export async function inSpiteOfRestores<T>(operation: string, work: () => Promis
   }
 }
 
-/** @throws RestoredError where two replies of the service stand before and after a restore */
+/** @throws RestoredError if two responses of the service are from before and after a restore */
 export function refuseRestored(operation: string, one: string | null, other: string | null): void {
   if (one !== other) throw new RestoredError(operation);
 }
@@ -59,7 +59,7 @@ export function outcomeOf(error: ArsError, asked: Asked): Outcome {
   const { status, code } = error;
   if (status === 401)
     return new SyncStopped(
-      'The service refuses the key pair: it was revoked, has expired, or was not copied whole. Put a valid one in place.',
+      'The service refuses the access key. It was revoked, has expired, or was copied incompletely. Use a valid key.',
     );
   if (asked === 'digest' && [400, 404, 405].includes(status)) return 'has no digest';
   if (asked === 'record' && status === 404) return 'is gone';
@@ -67,5 +67,5 @@ export function outcomeOf(error: ArsError, asked: Asked): Outcome {
   if (asked === 'page' && (code === 'invalid_cursor' || code === 'invalid_since')) return 'walk everything';
   if (asked === 'page' && status === 400)
     return new SyncStopped(`The service refuses the filters: ${error.message}. Correct them, and start again.`);
-  return new SyncStopped(`The service refuses what a mirror needs to read: ${error.message}`);
+  return new SyncStopped(`The service refuses a request that the mirror needs: ${error.message}`);
 }

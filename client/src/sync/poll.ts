@@ -66,7 +66,7 @@ async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
       if (outcome !== 'walk everything') throw error;
       if (found.wholeWalks >= maxWholeWalks)
         throw new SyncStopped(
-          `The service has broken off ${found.wholeWalks} whole walks in a row (${error.message}). It may be in the middle of a restoration: start again when that is over.`,
+          `${found.wholeWalks} full syncs in a row broke off (${error.message}). A restore of the service may be running: start again when it ends.`,
         );
       found.wholeWalks += 1;
       await mirror.change(async (_transaction, next) => beginWhole(next));
@@ -138,7 +138,7 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
   for (let repairs = 0; repairs < maxRepairs; repairs++) {
     const outcome = await repair(mirror);
     if (outcome === 'not now') return;
-    if (outcome === 'needs a whole walk') break;
+    if (outcome === 'needs a full sync') break;
     // The next walk shows the success, unless the service has changed meanwhile.
     if (mirror.isProven === false) await walkOnce(mirror, found);
     if (mirror.isProven !== false) return;

@@ -9,13 +9,13 @@ import { isStamped, stride } from './mirror.ts';
 import { outcomeOf, refuseRestored, SyncStopped } from './outcome.ts';
 import type { Row } from './store.ts';
 
-/** Trailing bits of ids that make a bucket, where the service does not say otherwise. */
+/** Trailing bits of IDs that make a bucket, unless the service says otherwise. */
 const usualBits = 16;
 /** Buckets that one request may ask for. */
 const bucketsPerRequest = 64;
-/** So many results are always read by id, however few pages a walk through everything has. */
+/** This many results are always read by ID, even if a full sync has few pages. */
 const fewResults = 64;
-/** Of so many results ids and times are held in memory, however many the organisation has. */
+/** IDs and times of at most this many results are in memory. */
 const maxHeld = 100_000;
 
 /** The result of a comparison by buckets. */
@@ -27,13 +27,13 @@ export type Difference = {
 };
 
 /**
- * Where service and mirror differ is looked up by buckets of ids, then by id; only that is read again. It takes a request
- * for the buckets, one for each 64 that differ, and one for each result.
+ * Finds the differences of service and mirror by buckets of IDs, then by ID, and reads only these results again. The
+ * client sends a request for the buckets, one for each 64 that differ, and one for each result.
  */
-export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whole walk' | 'not now'> {
+export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a full sync' | 'not now'> {
   const found = await differences(mirror).catch(countsAgain);
   if (found === 'not now') return found;
-  if (found === null) return 'needs a whole walk';
+  if (found === null) return 'needs a full sync';
   for (const { id, service } of found) {
     mirror.signal?.throwIfAborted();
     // Without filters the record itself decides. With filters only their list shows whether it belongs to the mirror.
@@ -118,7 +118,7 @@ async function readRecord(mirror: Mirror, id: string): Promise<Assessment | null
   try {
     const record = (await mirror.client.assessments.get(id, { signal: mirror.signal })) as Assessment | undefined;
     if (record?.assessment_id?.toLowerCase() !== id || !isStamped(record))
-      throw new UnexpectedReplyError('getAssessment', 200, 'the reply is not the result that was asked for');
+      throw new UnexpectedReplyError('getAssessment', 200, 'the response is another result');
     return record;
   } catch (error) {
     if (error instanceof TypeError && !(error instanceof ArsError)) return null;
@@ -156,7 +156,7 @@ export async function serviceBuckets(
   const { bits, buckets, through } = data;
   const isDigest = (one: unknown) => Array.isArray(one) && one.length === 3 && one.every(Number.isSafeInteger);
   if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits || !buckets.every(isDigest))
-    throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the digest has not as many buckets as it says');
+    throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the number of buckets in the digest is wrong');
   return {
     bits,
     buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })),
@@ -180,7 +180,7 @@ export async function serviceResults(
     if (restored !== undefined) refuseRestored('compare', restored, data.restored as string | null);
     const found = data.assessments as { assessment_id: string; updated_at: string }[] | undefined;
     if (!Array.isArray(found) || !found.every((one) => one !== null && isStamped(one)))
-      throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the reply has no results with their times');
+      throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the response has no results with their times');
     for (const { assessment_id, updated_at } of found) results.set(assessment_id.toLowerCase(), updated_at);
   }
   return results;

@@ -33,11 +33,11 @@ export type StoreTransaction<Native = unknown> = {
   /** The text that `writeState` kept last, or null. Always asked first. */
   readState(): Promise<string | null>;
   writeState(text: string): Promise<void>;
-  /** The rows of these ids, as far as they are held, in any order. */
+  /** The existing rows with these IDs, in any order. */
   find(ids: string[]): Promise<Row[]>;
-  /** Keeps rows, each in place of the one of its id. No id comes twice. */
+  /** Stores rows. Each replaces the row with its ID. No ID occurs twice. */
   put(rows: Row[]): Promise<void>;
   remove(ids: string[]): Promise<void>;
-  /** Up to `limit` rows after this id, in an order of ids that stays the same; from the beginning after null. */
+  /** Up to `limit` rows after this ID, in a stable order of IDs. Null: from the beginning. */
   list(after: string | null, limit: number): Promise<Row[]>;
 };

@@ -17,7 +17,7 @@ export type MirrorHandle = {
   explain(id: string): Promise<Explanation>;
 };
 
-/** A mirror that is polled when you say so: by a job that is started from outside, such as every night. */
+/** A mirror that polls only when you call it, such as from a nightly job. */
 export function openMirror<Native>(options: MirrorOptions<Native>): MirrorHandle {
   const mirror = new Mirror(options as MirrorOptions);
   let isOpen = false;
@@ -50,7 +50,7 @@ function judged(error: unknown): unknown {
 }
 
 export type SyncOptions<Native = unknown> = MirrorOptions<Native> & {
-  /** From the end of one poll to the next: a minute. Null: only once a day and by `wake`, as for webhooks alone. */
+  /** From the end of one poll to the next: 1 minute. Null: only once a day and by `wake`, for use with webhooks. */
   everyMs?: number | null;
   /** Called after every poll, and after every failure that will be retried. If it throws, the sync ends. */
   onReport?: (report: Report | { failed: unknown; againInMs: number }) => void;

@@ -29,7 +29,7 @@ const groupQuery = [
   safeWithSince(some('type', 'One or more group types.', among(groupTypes))),
   unsafeWithSince(
     one('active', 'Only active groups, or only archived ones.', yesOrNo),
-    'a group can be archived or reactivated, and no poll says that it left the list: poll without active, and read it in each group',
+    'a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group',
   ),
 ];
 

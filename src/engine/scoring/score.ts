@@ -112,7 +112,7 @@ export function prepareBank(bank: BankVersion, tau: number = defaultTau): Scorin
   const names = new Set(bank.domains.map((domain) => domain.name));
   const itemsById = new Map<string, ScoredItem>();
   for (const item of bank.items) {
-    if (itemsById.has(item.id)) throw new BankFault(`Item ${item.id} stands twice in bank version ${bank.version}.`);
+    if (itemsById.has(item.id)) throw new BankFault(`Item ${item.id} is twice in bank version ${bank.version}.`);
     if (item.subject !== bank.subject) throw new BankFault(`Item ${item.id} is not a ${bank.subject} item.`);
     if (!names.has(item.domain))
       throw new BankFault(`Item ${item.id} has the domain "${item.domain}", which the blueprint lacks.`);

@@ -20,12 +20,12 @@ export type Certificate = {
 };
 
 const stays = [
-  'This certificate without the name, under the organisation’s id.',
-  'Rows of the operator’s log: that the organisation was made, suspended, exported and deleted, by its id.',
-  'Counts of refused calls by a keyed hash of the caller’s network address, which belong to no organisation.',
-  'Accounts of people who belong to another organisation as well.',
-  'Backups, write-ahead logs and exports that were made before, until they are deleted where they are kept.',
-  'What connected platforms have read, and evidence that somebody has downloaded.',
+  'This certificate without the name, under the organisation’s ID.',
+  'Rows of the operator’s log: the creation, suspension, export and deletion of the organisation, by its ID.',
+  'Counts of refused requests by a keyed hash of the client’s IP address, which belong to no organisation.',
+  'Accounts of people who also belong to another organisation.',
+  'Earlier backups, write-ahead logs and exports, until their owners delete them.',
+  'Data that connected platforms have read, and evidence packs that people have downloaded.',
 ];
 
 export function certificateOf(

@@ -60,7 +60,7 @@ export async function refuseEarlierHistory(folder: string, restoredAt: Date | nu
   const made = await madeAt(folder);
   if (made === null || restoredAt === null || made.getTime() >= restoredAt.getTime()) return;
   throw new OtherFolder(
-    `${folder} holds an export from before the restore that was found at ${restoredAt.toISOString()}, with what the restore took back: keep it, and give a new folder`,
+    `${folder} contains an export from before the restore at ${restoredAt.toISOString()}, with data that the restore lost. Keep it, and name a new folder`,
   );
 }
 

@@ -54,7 +54,7 @@ export async function ownTables(tx: Tx): Promise<OwnTable[]> {
     );
     if (free.length === 0) throw new Error(`tables refer to each other in a circle: ${[...left.keys()].join(', ')}`);
     for (const table of free) {
-      if (table.key.length === 0) throw new Error(`nobody has said along which key ${table.name} is read`);
+      if (table.key.length === 0) throw new Error(`the table ${table.name} has no key for reading`);
       ordered.push(table);
       left.delete(table.name);
     }

@@ -38,7 +38,7 @@ export async function applyErasures(app: App): Promise<number> {
   if (listed === null) {
     if (lineage !== undefined && lineage.restores > 0)
       throw new SettingsError(
-        'ARS_ERASURES_FILE names no file, and the database was restored from a backup that may hold who was erased since: put the list back, or make an empty file if nobody was.',
+        'The file of ARS_ERASURES_FILE is missing, and the database was restored from a backup. The backup may contain erased learners. Put the list back, or make an empty file if no learner was erased.',
       );
     await access(dirname(path), constants.W_OK).catch((error: NodeJS.ErrnoException) => {
       throw new SettingsError(`ARS_ERASURES_FILE must stand in a folder that can be written to (${error.code}).`);
@@ -114,7 +114,7 @@ const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.ge
 export async function followRestores(app: App): Promise<void> {
   if (await isOlder(app)) {
     const advice =
-      'The database lacks migrations of this version, as after the restore of an older backup, and nothing is served: run ars migrate, or start a process again.';
+      'The database lacks migrations of this version, as after the restore of an older backup. Requests get 503. Run ars migrate, or restart a process.';
     return app.log.error('database.older', { advice });
   }
   await takeUpRestore(app);

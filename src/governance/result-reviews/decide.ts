@@ -72,7 +72,7 @@ export async function openReview(
   return { feed, row, waiting };
 }
 
-const confirmed = 'Looked at, and confirmed as it stands';
+const confirmed = 'Reviewed and confirmed unchanged';
 
 /**
  * Confirms a result and sets `reviewed_at`, which mirrors and the next evidence show. The flags stay, because they

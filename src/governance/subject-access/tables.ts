@@ -27,7 +27,7 @@ const events = `
 const deliveries = `t.delivery_id = any(array(
   select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 
-const positionOnly = 'says where a row stands in the order of changes, and nothing of the person';
+const positionOnly = 'the position of the row in the order of changes, without data about the person';
 
 export const learnerTables: Record<string, LearnerTable> = {
   learner: {
@@ -67,7 +67,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofLearner,
     order: 't.opened_at, t.assessment_id, t.review_no',
     says: 'Human reviews of your results: the reason, your request, the decision and the answer to you.',
-    omits: { rank: 'says where it stands in the list of those who look, and nothing of the person' },
+    omits: { rank: 'the position of the row in the list of reviewers, without data about the person' },
   },
   invitation: {
     whose: ofLearner,

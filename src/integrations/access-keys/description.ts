@@ -63,7 +63,7 @@ export async function readDescription(
     !groupIds.every(isUuid) ||
     (groupIds.length > 0 && (await knownGroups(tx, organisationId, groupIds)).size < groupIds.length)
   )
-    fault('groups', 'must be the ids of groups of the organisation');
+    fault('groups', 'must be the IDs of groups of the organisation');
   const subjectNames = [...new Set(written.subjects)];
   if (!subjectNames.every((one) => (subjects as readonly string[]).includes(one)))
     fault('subjects', `must be one or more of ${subjects.join(', ')}`);

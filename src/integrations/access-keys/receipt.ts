@@ -61,7 +61,7 @@ export function receiptPdf({ organisationName, key, visibility, nowMs }: Receipt
       { kind: 'heading', text: 'What this paper says' },
       {
         kind: 'paragraph',
-        text: 'Bounds are fixed when a key is made; what they let through changes with the members of the groups. Every request of the key is in the audit log of the organisation. What was read before a key ends stays with whoever read it.',
+        text: 'The limits of a key are fixed when the key is created. The results within these limits change with the members of the groups. The audit log of the organisation contains every request of the key. Data that was read before a key ends stays with its reader.',
       },
     ],
   });

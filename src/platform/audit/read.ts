@@ -28,7 +28,7 @@ export async function* whole<T>(
   const now = await keptFrom(app.db, organisationId);
   if (now > before && (from === null || from.getTime() < now) && (to === null || to.getTime() > before))
     throw new MonthGone(
-      `The log before ${new Date(now).toISOString()} went, as ARS_AUDIT_MONTHS says, while it was read: what was written is not whole.`,
+      `The log before ${new Date(now).toISOString()} was deleted during the export, because of ARS_AUDIT_MONTHS. The export is incomplete.`,
     );
 }
 

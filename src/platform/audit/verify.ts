@@ -147,7 +147,7 @@ async function nameRestores({ app, organisationId, verdict: { faults } }: Check)
   const found = await app.db.query<{ at: Date }>(restores, [organisationId]);
   if (found.length > 0)
     faults.push(
-      `A backup came back, as was found ${found.map(({ at }) => at.toISOString()).join(', ')}: anchors that were kept between a backup and its return differ by that alone.`,
+      `A backup was restored at ${found.map(({ at }) => at.toISOString()).join(', ')}. Anchors from between the backup and the restore differ for this reason.`,
     );
 }
 

@@ -44,7 +44,7 @@ function databaseAddress(text: string): string {
   // The URL may contain its host in the query: postgres://user@/ars?host=/run/postgresql.
   if (!URL.canParse(text.replace('@/', '@host/')))
     throw new Error(
-      'must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40',
+      'must look like postgres://user:password@host:5432/ars. Write #, /, ? and @ in the password as %23, %2F, %3F and %40',
     );
   return text;
 }
@@ -102,17 +102,17 @@ function readContact(text: string): string | null {
 
 /** All settings by their names in the code. The table of settings in docs/operate/configure.md is generated from this table. */
 const rows = {
-  host: { name: 'ARS_HOST', default: '127.0.0.1', meaning: 'Address to listen on.', read: oneLine },
+  host: { name: 'ARS_HOST', default: '127.0.0.1', meaning: 'IP address to listen on.', read: oneLine },
   port: {
     name: 'ARS_PORT',
     default: '8080',
-    meaning: 'Port to listen on; 0 takes any free one.',
+    meaning: 'Port to listen on. 0 takes any free port.',
     read: (text) => whole(text, 0, 65535),
   },
   baseUrl: {
     name: 'ARS_BASE_URL',
     default: anyOrigin,
-    meaning: `Public origin of every absolute address in replies, such as ${exampleOrigin}.`,
+    meaning: `Public origin of every absolute URL in responses, such as ${exampleOrigin}.`,
     read: readOrigin,
   },
   /** Undefined: the service runs the embedded server in `dataDir`. */
@@ -121,7 +121,7 @@ const rows = {
     secret: true,
     default: '',
     meaning:
-      'PostgreSQL 15 to 18, such as postgres://user:password@host:5432/ars. Without it the service runs its own PostgreSQL under ARS_DATA_DIR.',
+      'PostgreSQL 15 to 18, such as postgres://user:password@host:5432/ars. Empty: the service runs its own PostgreSQL in ARS_DATA_DIR.',
     read: (text) => (text === '' ? undefined : databaseAddress(text)),
   },
   databaseDirectUrl: {
@@ -129,7 +129,7 @@ const rows = {
     secret: true,
     default: '',
     meaning:
-      'The same database past a pooler: needed if DATABASE_URL leads through PgBouncer (1.21 or later). Some connections of each process go there: notifications, the log, deliveries.',
+      'The same database without a pooler. Required if DATABASE_URL leads through PgBouncer (1.21 or later). Notifications, the log and deliveries use these connections.',
     read: (text) => (text === '' ? undefined : databaseAddress(text)),
   },
   dataDir: {
@@ -144,7 +144,7 @@ const rows = {
     secret: true,
     default: '',
     meaning:
-      'At least 32 characters that encrypt webhook secrets and sign cursors and links. Generated with the embedded database, required with DATABASE_URL; the same for every process.',
+      'At least 32 characters that encrypt webhook secrets and sign cursors and links. All processes need the same value. Required with DATABASE_URL, generated with the embedded database.',
     read: readSecret,
   },
   previousSecrets: {
@@ -152,82 +152,82 @@ const rows = {
     secret: true,
     default: '',
     meaning:
-      'Other values of ARS_SECRET, separated by commas or lines: earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
+      'Earlier values of ARS_SECRET, and the next value before you use it, separated by commas or lines. The service only reads data with these values.',
     read: readSecrets,
   },
   rateLimit: {
     name: 'ARS_RATE_LIMIT',
     default: String(defaultRateLimit),
     meaning:
-      'Requests per key in any 60 seconds. Up to 400 it is exact to the millisecond; above, requests are counted in steps of a second and never too many are admitted.',
+      'Requests per key in any 60 seconds. The limit is exact to 1 millisecond up to 400, and to 1 second above. The service never admits more.',
     read: (text) => whole(text, 1, 1_000_000_000),
   },
   trustedProxies: {
     name: 'ARS_TRUSTED_PROXIES',
     default: '',
     meaning:
-      "Networks (CIDR list) of the proxies in front, whose X-Forwarded-For tells a caller's address. From anybody else the header is ignored.",
+      'Networks (CIDR list) of your proxies. Their X-Forwarded-For contains the IP address of the client. The service ignores this header from other networks.',
     read: parseNetworks,
   },
   drainMs: {
     name: 'ARS_DRAIN_SECONDS',
     default: '8',
     meaning:
-      'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut. Changes that wait for others are refused with 503 after half of it.',
+      'Seconds that a stop (SIGTERM) waits at most for running requests. The service then closes every open connection. After half of the time, waiting changes get 503.',
     read: (text) => 1000 * whole(text, 0, 3600),
   },
   drainDelayMs: {
     name: 'ARS_DRAIN_DELAY_SECONDS',
     default: '1',
     meaning:
-      'How long of that (at most half of it) a stop still takes new connections, while /readyz says 503, so that a load balancer can turn to other processes first.',
+      'Seconds in which a stop still accepts new connections: at most half of ARS_DRAIN_SECONDS. /readyz returns 503, so a load balancer can use other processes.',
     read: (text) => 1000 * whole(text, 0, 600),
   },
   changeWaitMs: {
     name: 'ARS_CHANGE_WAIT_SECONDS',
     default: '15',
     meaning:
-      "Seconds that a change waits while others of its organisation are made, before it is refused with 503 and Retry-After. Other organisations' changes don't wait for these.",
+      'Seconds that a change waits at most for other changes of its organisation. After that, the response is 503 with Retry-After.',
     read: (text) => 1000 * whole(text, 1, 45),
   },
   webhookRetryScheduleMs: {
     name: 'ARS_WEBHOOK_RETRY_SCHEDULE',
     default: '5s,5m,30m,2h,5h,10h,14h,20h,24h',
-    meaning: 'Waits after the first attempt of a webhook delivery.',
+    meaning: 'Waits between the attempts of a webhook delivery.',
     read: parseSchedule,
   },
   webhookAllowNetworks: {
     name: 'ARS_WEBHOOK_ALLOW_NETWORKS',
     default: '',
-    meaning: 'Private networks (CIDR list) in which webhook endpoints may be.',
+    meaning: 'Private networks (CIDR list) that may contain webhook endpoints.',
     read: parseNetworks,
   },
   auditMonths: {
     name: 'ARS_AUDIT_MONTHS',
     default: 'all',
     meaning:
-      'all, or how many whole months of the audit log are kept beside the present one (3 or more). Export what goes before: its hashes stay, and prove the export.',
+      'all, or the number of full months of the audit log to keep (3 or more), besides the current month. Export older months first. Their hashes stay and prove the export.',
     read: (text) => wholeOr(text, 'all', 3, 1200),
   },
   erasuresFile: {
     name: 'ARS_ERASURES_FILE',
     default: '',
     meaning:
-      'File that lists who was erased and which organisations were deleted, in ids, outside the database and its backups: what a restore brings back goes again before anything is served. Put it on another disk.',
+      'File with the IDs of erased learners and deleted organisations. After a restore, the service erases them again before it serves requests. Put the file on another disk.',
     read: (text) => (text === '' ? null : oneLine(text)),
   },
   securityContact: {
     name: 'ARS_SECURITY_CONTACT',
     default: '',
     meaning:
-      'Whom to tell of a vulnerability, such as mailto:security@example.org or the https address of a form: /.well-known/security.txt says it. Without it there is no such page.',
+      'Contact for reports of vulnerabilities, such as mailto:security@example.org or the https URL of a form. /.well-known/security.txt shows it. Empty: the page does not exist.',
     read: readContact,
   },
   sandboxes: {
     name: 'ARS_SANDBOXES',
     default: 'ask',
     meaning:
-      'ask: people of an organisation ask for a sandbox, which `ars sandbox grant` makes; at_once: they get it by themselves.',
+      'ask: an organisation requests a sandbox, and `ars sandbox grant` creates it. at_once: the console creates it immediately.',
     read: (text) => oneOf(text, 'ask', 'at_once'),
   },
   /** Null: no email is sent, and links are copied by hand. */
@@ -236,7 +236,7 @@ const rows = {
     secret: true,
     default: '',
     meaning:
-      'Mail server, such as smtps://user:password@mail.example.org or smtp://mail.example.org:587. With smtp:// the connection must be upgraded by STARTTLS; ?starttls=off allows a relay on a network that you trust. Without it nothing is mailed, and every link is copied by hand.',
+      'Mail server, such as smtps://user:password@mail.example.org or smtp://mail.example.org:587. smtp:// requires STARTTLS. ?starttls=off allows a relay on a trusted network. Empty: the service sends no email, and people copy links.',
     read: (text) =>
       readOptional(
         text,
@@ -247,18 +247,18 @@ const rows = {
   mailFrom: {
     name: 'ARS_MAIL_FROM',
     default: '',
-    meaning: 'Whom mail comes from, such as Assessment Results <results@example.org>. Required with ARS_SMTP_URL.',
+    meaning: 'Sender of emails, such as Assessment Results <results@example.org>. Required with ARS_SMTP_URL.',
     read: (text) =>
       readOptional(
         text,
         parseMailbox,
-        'an e-mail address, with a name before it or not, such as Results <results@example.org>',
+        'an email address, with or without a name, such as Results <results@example.org>',
       ),
   },
   log: {
     name: 'ARS_LOG',
     default: 'all',
-    meaning: 'all: a line for every request and delivery attempt; errors: only failures; none.',
+    meaning: 'all: a line for each request and delivery attempt. errors: only failures. none: no lines.',
     read: (text) => oneOf(text, 'all', 'errors', 'none'),
   },
   /** Null: metrics are not served. */
@@ -266,13 +266,14 @@ const rows = {
     name: 'ARS_METRICS_PORT',
     default: 'off',
     meaning:
-      'off, or a port of its own for /metrics (Prometheus text), /livez and /readyz, whatever the role; 0 takes any free one. With --processes it answers for all of them. Keep it from the internet.',
+      'off, or a separate port for /metrics (Prometheus text), /livez and /readyz. 0 takes any free port. With --processes, it covers all processes. Keep the port private.',
     read: (text) => wholeOr(text, 'off', 0, 65535),
   },
   metricsHost: {
     name: 'ARS_METRICS_HOST',
     default: '127.0.0.1',
-    meaning: 'Address of that port; 0.0.0.0 where a collector or a probe comes from elsewhere, as in a container.',
+    meaning:
+      'IP address for ARS_METRICS_PORT. If a collector or a probe runs on another machine or outside the container, use 0.0.0.0.',
     read: oneLine,
   },
 } satisfies Record<string, Row<unknown>>;
@@ -336,9 +337,9 @@ export function readSettings(environment: Environment): Settings {
   const { databaseUrl, secret, mailServer, mailFrom } = settings as Settings;
   if (databaseUrl !== undefined && secret === undefined)
     throw new SettingsError(
-      'ARS_SECRET must be set when DATABASE_URL is: at least 32 characters, the same for every process.',
+      'ARS_SECRET must be set when DATABASE_URL is set. Use at least 32 characters, the same for every process.',
     );
   if (mailServer !== null && mailFrom === null)
-    throw new SettingsError('ARS_MAIL_FROM must be set when ARS_SMTP_URL is: whom mail comes from.');
+    throw new SettingsError('ARS_MAIL_FROM must be set when ARS_SMTP_URL is set. Enter the sender of emails.');
   return settings as Settings;
 }

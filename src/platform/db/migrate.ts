@@ -20,7 +20,7 @@ async function proveDatabase(tx: Tx): Promise<void> {
     throw new DatabaseUnfit(`The database is PostgreSQL ${major}; the service needs ${minMajor} or later.`);
   if (encoding !== 'UTF8')
     throw new DatabaseUnfit(
-      `The database's encoding is ${encoding}, and must be UTF8: make it anew (create database … encoding 'UTF8' template template0).`,
+      `The encoding of the database is ${encoding}, and must be UTF8. Create the database again (create database … encoding 'UTF8' template template0).`,
     );
 }
 
@@ -76,7 +76,7 @@ async function lockApplied(tx: Tx, newestKnown: number): Promise<Set<number>> {
   const newest = done.at(-1)?.number ?? 0;
   if (newest > newestKnown) {
     throw new SchemaTooNew(
-      `The database has migration ${newest}, which this version of the service does not know: start a version at least as new as the one that made it.`,
+      `The database has migration ${newest}, which this version of the service does not know. Start a newer version.`,
     );
   }
   return new Set(done.map((row) => row.number));

@@ -54,7 +54,7 @@ export async function* storedTexts(
     const table = all[0]!.table_name;
     const bytes = all.filter((column) => column.type === 'bytea');
     const unknown = bytes.find((column) => readers[`${table}.${column.column_name}`] === undefined);
-    if (unknown !== undefined) throw new Error(`nobody has said how ${table}.${unknown.column_name} is read`);
+    if (unknown !== undefined) throw new Error(`${table}.${unknown.column_name} has no reader`);
     const texts = [
       ...all.filter((column) => isText(column.type)),
       ...bytes.filter((column) => readers[`${table}.${column.column_name}`] !== null),

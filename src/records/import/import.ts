@@ -28,13 +28,13 @@ const withdrawn: Fault = {
 const ofAnotherLearner: Fault = {
   field: 'assessment_id',
   expected:
-    'that of a result of this learner: it belongs to another learner; withdraw that result and record it again under another id',
+    'that of a result of this learner. This result belongs to another learner: withdraw it and record it again under another ID',
   example: anotherId,
 };
 const immutable: Fault = {
   field: 'the record',
   expected:
-    'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another id',
+    'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another ID',
   example: anotherId,
 };
 const nameIsReference: Fault = {

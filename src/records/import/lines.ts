@@ -70,7 +70,7 @@ const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | '
   },
   quotes: {
     field: 'the line',
-    expected: 'written with quotes around whole cells only, and two for one inside them',
+    expected: 'written with quotes around complete cells only, and two quotes for one inside a cell',
     example: '"Ana ""Annie"" Silva"',
   },
   cells: {

@@ -36,8 +36,8 @@ const forms: Record<Dates, Omit<Fault, 'field'>> = {
   rfc3339: { expected: 'an RFC 3339 date-time with a zone', example: '2026-01-31T09:00:00Z' },
   uk: {
     expected:
-      'DD/MM/YYYY with two digits for day and month and four for the year, with or without HH:MM or HH:MM:SS ' +
-      '(the clocks of Europe/London), or an RFC 3339 date-time with a zone',
+      'DD/MM/YYYY, DD/MM/YYYY HH:MM or DD/MM/YYYY HH:MM:SS (time zone Europe/London), ' +
+      'or an RFC 3339 date-time with a zone',
     example: '31/01/2026 09:30',
   },
 };
@@ -87,7 +87,7 @@ function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[])
     found.push({
       field: 'rqf_level',
       expected:
-        'the level that rqf_level_code and below_level_1 say (Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5; below Entry Level has no level and no code)',
+        'the level of rqf_level_code and below_level_1: Entry Level is 1 and true, Level 1 is 2, Level 2 is 3, Level 3 is 5. Below Entry Level has no level and no code',
       example: 'Level 1 with 2 and false',
     });
   }

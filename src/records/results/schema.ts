@@ -80,9 +80,9 @@ const levelProbabilities = nullable(
       {
         additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
         description:
-          'How likely each level is, given the answers, by the name that working_level would have, lowest first; ' +
-          'thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been ' +
-          'measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level.',
+          'The probability of each level by its name in working_level, lowest level first, in thousandths that add up to 1. ' +
+          'Provisional until the difficulty of the questions is measured on answers; an assumed error of the difficulty is included. ' +
+          'Null if the probability is unknown, as in most imported results, or if a person has set the level.',
         examples: [exampleProbabilities],
       },
     ),
@@ -121,8 +121,8 @@ export const Assessment = Type.Object(
     }),
     reviewed_at: Type.Optional(
       dateTime(
-        'When a person at the provider last looked at this result and decided on it. Left out where nobody did. ' +
-          'The flags stay as they were: they say how the result came about.',
+        'Time of the last human review of this result. Left out without a human review. ' +
+          'The flags stay unchanged, because they show how the result came about.',
       ),
     ),
     domains: Type.Array(Domain, { description: 'The domains of the subject.' }),
@@ -197,7 +197,7 @@ export const BucketSums = Type.Object(
     ...sums,
     buckets: Type.Array(Type.Array(Type.Integer(whole), { minItems: 3, maxItems: 3 }), {
       description:
-        'For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result.',
+        'For each bucket, from 0 on: n, w1 and w2 of the results whose IDs end in its bits. Hash 24 bytes with SHA-256: the 16 bytes of the ID, then updated_at in milliseconds since 1970 as 8 bytes, big-endian. The first 8 bytes of the hash are the two words of a result.',
     }),
   },
   { $id: 'DigestBuckets', description: 'The sums of every bucket.' },

@@ -27,7 +27,7 @@ export const chaosKinds = {
   'null-references': 'A result of a learner without a reference, which was not placed at any level.',
   'scope-exits': 'A learner leaves a group, and polls with `group_id` are told so.',
   'restored-backup':
-    'The service forgets its last minutes, as after a backup that came back: without tombstones. In sandboxes of up to 20,000 learners.',
+    'The service loses its last minutes without tombstones, as after a restore. In sandboxes of up to 20,000 learners.',
 } as const;
 
 export type ChaosKind = keyof typeof chaosKinds;

@@ -104,7 +104,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
     const faults = judged(trial, await scenario.play(trial, forwarder));
     const isSilent = faults.some(({ fault }) => fault === 'silent');
     if (trial.runner?.hasEnded() === true && !isSilent) {
-      faults.unshift({ fault: 'crash', sentence: 'It ended by itself, and was started again.', ids: [] });
+      faults.unshift({ fault: 'crash', sentence: 'It ended unexpectedly, and was started again.', ids: [] });
       await trial.starts();
     }
     return ended(faults.length === 0 ? 'passed' : 'failed', faults);

@@ -41,7 +41,7 @@ export function parseForwardTo(text: string): URL {
     url.password !== '' ||
     url.hash !== ''
   ) {
-    throw new RangeError('must be an http or https address, such as http://localhost:3000/webhooks');
+    throw new RangeError('must be an http or https URL, such as http://localhost:3000/webhooks');
   }
   const here = isLocalhost(url.hostname) || /^127(\.\d+){3}$|^\[::1\]$/.test(url.hostname);
   if (url.protocol === 'http:' && !here)

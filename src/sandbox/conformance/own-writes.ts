@@ -24,7 +24,7 @@ export async function ownWrites(trial: Trial): Promise<Found[]> {
       return [
         {
           fault: 'own-writes',
-          sentence: `The service was restored from a backup, and what the consumer had written after it is not there again (${lost.length}): send it again when X-Sync-Restored is later than your own.`,
+          sentence: `After a restore of the service, writes of the client are still missing (${lost.length}). Send them again when X-Sync-Restored is later than your own.`,
           ids: some(lost),
         },
       ];

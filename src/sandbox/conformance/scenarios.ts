@@ -39,7 +39,7 @@ function refused(trial: Trial, before: number): Found[] {
 
 async function firstWalk(trial: Trial): Promise<Found[]> {
   if (!(await trial.until(() => trial.front.requests > 0))) {
-    const why = trial.runner?.hasEnded() === true ? 'It ended by itself before it' : 'It has not';
+    const why = trial.runner?.hasEnded() === true ? 'It ended before it' : 'It has not';
     return [{ fault: 'silent', sentence: `${why} asked the service for anything.`, ids: [] }];
   }
   const differences = await trial.settles();
@@ -66,7 +66,7 @@ async function nullValues(trial: Trial): Promise<Found[]> {
   return faultsOf(await trial.settles(), {
     lost: [
       'null-values',
-      'It passed over results with nulls: one whose learner has no reference, or that was not placed at a level, is a result like any other',
+      'It skipped results with nulls. Store results of learners without a reference, and results without a level',
     ],
   });
 }
@@ -106,7 +106,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
   return [
     {
       fault: 'reads-everything',
-      sentence: `It read everything with each of its ${walks.length} walks: ask with since, which is the X-Sync-Through of the walk before, and with its ETag as If-None-Match.`,
+      sentence: `Each of its ${walks.length} syncs was a full sync. Send the X-Sync-Through of the last sync as since, and its ETag as If-None-Match.`,
       ids: [],
     },
     ...found,
@@ -116,7 +116,7 @@ async function quietDays(trial: Trial): Promise<Found[]> {
 /** Finds a consumer that has given up: it sent no request after a response that allows a retry. */
 function gaveUp(trial: Trial, differences: Differences, after: number, reply: string): Found[] | null {
   if (isSame(differences) || trial.front.requests > after) return null;
-  const sentence = `It has not asked for anything since it got ${reply}: what can pass is tried again, after Retry-After where there is one.`;
+  const sentence = `It has sent no request since it got ${reply}. Retry, and wait for Retry-After if there is one.`;
   return [{ fault: 'gave-up', sentence, ids: [] }];
 }
 
@@ -124,13 +124,13 @@ async function withdrawn(trial: Trial): Promise<Found[]> {
   await trial.stage.withdraws(trial.stage.ids[10]!);
   await marked(trial);
   return faultsOf(await trial.settles(), {
-    kept: ['kept-withdrawn', 'It kept a result that was withdrawn: a record with status deleted takes it away'],
+    kept: ['kept-withdrawn', 'It kept a withdrawn result. Remove a result whose status is deleted'],
   });
 }
 
 async function scopeExit(trial: Trial): Promise<Found[]> {
   if (!/(^|&)group_id=/.test(trial.front.filters ?? ''))
-    throw new NotPlayed('it follows no group: give its requests group_id, the id is in GROUP_ID');
+    throw new NotPlayed('it follows no group. Send group_id with the ID in GROUP_ID');
   await trial.stage.leaves(11);
   await marked(trial);
   return faultsOf(await trial.settles(), {
@@ -175,7 +175,7 @@ async function retryAfter(trial: Trial): Promise<Found[]> {
       : [
           {
             fault: 'ignored-retry-after',
-            sentence: `It came back ${Math.round(earlyMs)} ms after a 429 whose Retry-After was ${refusalSeconds} seconds.`,
+            sentence: `It sent a request ${Math.round(earlyMs)} ms after a 429 whose Retry-After was ${refusalSeconds} seconds.`,
             ids: [],
           },
         ];
@@ -220,7 +220,7 @@ async function interrupted(trial: Trial): Promise<Found[]> {
     differences,
     all(
       'interrupted',
-      'After replies that were cut, lost or refused, its mirror differs: take nothing of a reply that is not whole',
+      'Its local copy differs after responses that were cut, lost or refused. Use complete responses only',
     ),
   );
 }
@@ -254,7 +254,7 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
     differences,
     all(
       'early-checkpoint',
-      'A walk broke off after its first page, and the rest of it never came: store X-Sync-Through when the walk is finished, and not before',
+      'A sync broke off after its first page, and the remaining pages were lost. Store X-Sync-Through when the sync is complete, not before',
     ),
   );
 }
@@ -266,7 +266,7 @@ async function killed(trial: Trial): Promise<Found[]> {
   const { front, stage, runner } = trial;
   if (runner === null) throw new NotPlayed('it is not started here: --start COMMAND lets it be killed');
   const sentence =
-    'It was killed while it stored what it had read, and lost it: store the checkpoint in the same transaction as the records, or after them';
+    'It was killed while it stored results, and lost them. Store the checkpoint in the same transaction as the results, or after them';
   let isHeld = false;
   await front.whilePaused(async () => {
     await stage.renamesGroup();
@@ -371,8 +371,7 @@ async function lateEvent(trial: Trial, forwarder: Forwarder | null): Promise<Fou
   await marked(trial);
   const found = faultsOf(await trial.settles());
   for (const event of stage.held.splice(0)) await stage.delivers(event);
-  const sentence =
-    'An event came after newer news of its result, and the older state took the place of the newer one: read the result again, or compare updated_at';
+  const sentence = 'A late event replaced a newer state of its result. Read the result again, or compare updated_at';
   return [...found, ...faultsOf(await trial.settles(2), all('order', sentence))];
 }
 
@@ -388,7 +387,7 @@ async function unknownValues(trial: Trial): Promise<Found[]> {
   if (delivered !== null && delivered.error !== null)
     found.push({
       fault: 'unknown-event',
-      sentence: `It did not answer an event of a type that it does not know with 2xx: ${delivered.error}.`,
+      sentence: `It did not answer an unknown event type with 2xx: ${delivered.error}.`,
       ids: [],
     });
   await stage.amends(stage.ids[30]!);
@@ -401,7 +400,7 @@ async function unknownValues(trial: Trial): Promise<Found[]> {
       differences,
       all(
         'unknown-values',
-        'It stumbled over a field or a value that it does not know, which a later version may send: pass over it',
+        'It failed at an unknown field or value, which a later version may send. Ignore unknown fields and values',
       ),
     ),
   ];
@@ -420,26 +419,26 @@ async function restoredBackup(trial: Trial): Promise<Found[]> {
   await stage.restoresBackup();
   await marked(trial);
   const sentence =
-    'A backup came back at the service, and its mirror still shows what was lost with it: compare X-Sync-Digest, or walk without since where X-Sync-Restored is later than your own';
+    'After a restore of the service, its local copy still contains lost results. Compare X-Sync-Digest, or run a full sync if X-Sync-Restored is later than your own';
   return [...faultsOf(before), ...faultsOf(await trial.settles(), all('restored-backup', sentence))];
 }
 
 export const scenarios: readonly Scenario[] = [
   { name: 'first-walk', summary: 'Everything is read, over several pages', play: firstWalk },
-  { name: 'changes', summary: 'Results come, are amended, and learners get other names', play: changes },
+  { name: 'changes', summary: 'Results are recorded and amended, and learners get other names', play: changes },
   { name: 'null-values', summary: 'A learner has no reference, and a result no level', play: nullValues },
   { name: 'empty-page', summary: 'A page is empty, and has a next one', play: emptyPage },
   { name: 'quiet-days', summary: 'Hardly anything changes from poll to poll', play: quietDays },
   { name: 'withdrawn', summary: 'A result is withdrawn', play: withdrawn },
   { name: 'scope-exit', summary: 'A learner leaves the group that is followed', play: scopeExit },
   { name: 'retry-after', summary: 'A request is refused with 429 and Retry-After', play: retryAfter },
-  { name: 'interrupted', summary: 'Replies are cut, lost, slow, or 503', play: interrupted },
-  { name: 'broken-walk', summary: 'A walk breaks off after its first page', play: brokenWalk },
-  { name: 'killed', summary: 'The consumer is killed while it reads and while it stores', play: killed },
+  { name: 'interrupted', summary: 'Responses are cut, lost, slow, or 503', play: interrupted },
+  { name: 'broken-walk', summary: 'A sync breaks off after its first page', play: brokenWalk },
+  { name: 'killed', summary: 'The client is killed while it reads and while it stores', play: killed },
   { name: 'signatures', summary: 'Deliveries that are forged, changed, too old or from the future', play: signatures },
   { name: 'repeated-event', summary: 'The same event comes three times', play: repeatedEvent },
   { name: 'late-event', summary: 'An event comes after newer ones', play: lateEvent },
   { name: 'unknown-values', summary: 'Fields, values and events that no version has yet', play: unknownValues },
   { name: 'restored-backup', summary: 'The service is restored from a backup', play: restoredBackup },
-  { name: 'own-writes', summary: 'A backup takes back what the consumer has written', play: ownWrites },
+  { name: 'own-writes', summary: 'A restore loses writes of the client', play: ownWrites },
 ];

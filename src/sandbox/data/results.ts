@@ -109,7 +109,7 @@ export function abilityAtRung(subject: Subject, rung: number): number {
 const withdrawalReasons = [
   'Recorded against the wrong learner',
   'Learner withdrew before the programme started',
-  'Sat by somebody else',
+  'Sat by another person',
   'Duplicate of another sitting',
   'Sitting interrupted and found unscorable',
 ];

@@ -76,5 +76,5 @@ export async function takeStartCode(
   if (!work.secrets.check('start_code', macText(organisationId, invitationId, code), row.code_mac)) return null;
   await work.tx.query(use, [organisationId, invitationId, now]);
   const [person] = await work.tx.query<{ full_name: string }>(nameOf, [row.released_by]);
-  return { by: person?.full_name ?? 'somebody who has left', at: row.released_at };
+  return { by: person?.full_name ?? 'a person who has left', at: row.released_at };
 }

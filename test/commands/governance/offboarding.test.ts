@@ -188,7 +188,7 @@ suite('ars organisation suspend, resume, export and delete', () => {
     const manifest = await readFile(join(kept, 'manifest.json'), 'utf8');
     await service.app.db.query('update lineage set restores = restores + 1, since = clock_timestamp()');
     const again = await run('export', org.publicId, '--out', kept);
-    assert.match(again.said, /holds an export from before the restore .* give a new folder/);
+    assert.match(again.said, /contains an export from before the restore .* name a new folder/);
     assert.equal(again.code, 1);
     assert.equal(await readFile(join(kept, 'manifest.json'), 'utf8'), manifest);
     // Broken off before its manifest, it is as old as what it began with.

@@ -110,7 +110,7 @@ suite('ars verify-sync, while the service is restored', async () => {
         file,
         ...more,
       );
-      assert.deepEqual([code, /was restored from a backup again and again/.test(said)], [1, true], said);
+      assert.deepEqual([code, /was restored from a backup repeatedly/.test(said)], [1, true], said);
       assert.ok(front.passed.length < 60);
     }
     assert.equal(await readFile(file, 'utf8'), content);

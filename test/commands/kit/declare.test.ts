@@ -47,7 +47,7 @@ suite('commands and the database that they are told of', async () => {
     ]) {
       const { code, said } = await run(env, ...words);
       assert.equal(code, 1, words.join(' '));
-      assert.match(said, /ARS_ERASURES_FILE names no file, and the database was restored/);
+      assert.match(said, /The file of ARS_ERASURES_FILE is missing, and the database was restored/);
       assert.equal(existsSync(list), false, 'none is begun anew from what an old backup knows');
     }
     assert.equal(await countRestores(service.app.db), 1);

@@ -244,7 +244,7 @@ suite('faults are named', () => {
     const { maths } = banks;
     const first = maths.items[0]!;
     const bankWith = (item: typeof first) => ({ ...maths, items: [...maths.items, item] });
-    assert.throws(() => prepareBank(bankWith(first)), /stands twice/);
+    assert.throws(() => prepareBank(bankWith(first)), /is twice in bank/);
     assert.throws(() => prepareBank(bankWith({ ...first, id: 'x', subject: 'english' })), /not a maths item/);
     assert.throws(
       () => prepareBank(bankWith({ ...first, id: 'x', domain: 'Cookery' })),

@@ -128,5 +128,5 @@ test('files that are put back and declared: the digest stays right at each step,
   assert.deepEqual((await verifyAudit(third.app, org.id)).faults, []);
   const { faults } = await verifyAudit(third.app, org.id, { anchors: [{ block: anchor!.block, hash: anchor!.hash }] });
   assert.match(faults[0]!, /another hash than the anchor|There is no block/);
-  assert.match(faults.at(-1)!, /^A backup came back, as was found \d{4}-/);
+  assert.match(faults.at(-1)!, /^A backup was restored at \d{4}-/);
 });

@@ -88,7 +88,7 @@ suite('a restore under processes that run on', async () => {
       assert.equal((await fetch(`${service.url}/livez`)).status, 200);
     }
     for (const service of all) await followRestores(service.app);
-    assert.match((await refusals(one))[0]!, /ARS_ERASURES_FILE names no file/);
+    assert.match((await refusals(one))[0]!, /The file of ARS_ERASURES_FILE is missing/);
     assert.match((await refusals(without))[0]!, /until a process with ARS_ERASURES_FILE/);
     assert.deepEqual(await through(), { restores: 1, erased_through: 0 });
 
@@ -251,7 +251,7 @@ test('a database from before this version is not served until it is migrated and
   await followRestores(service.app);
   assert.deepEqual(await state(), [503, 'missing', 503]);
   await setImmediate();
-  assert.match(service.logged.join(''), /"database\.older".*run ars migrate/);
+  assert.match(service.logged.join(''), /"database\.older".*Run ars migrate/);
   await db.query('alter table lineage add column erased_through int4');
   await db.query('update migration set number = 1');
   assert.deepEqual(await state(), [503, 'ok', 503], 'whoever was erased is back until the list is applied');

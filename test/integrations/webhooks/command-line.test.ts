@@ -181,7 +181,7 @@ suite('the command line', async () => {
       ],
       [['listen', '--forward-to', 'http://hooks.example.org/'], 2, /must be https unless it is on this machine/],
       [['listen', '--forward-to', 'http://127.0.0.1.example.org/'], 2, /must be https unless it is on this machine/],
-      [['listen', '--forward-to', 'https://:password@hooks.example.org/'], 2, /must be an http or https address/],
+      [['listen', '--forward-to', 'https://:password@hooks.example.org/'], 2, /must be an http or https URL/],
     ];
     await Promise.all(
       cases.map(async ([words, code, sentence]) => {

@@ -79,7 +79,7 @@ suite('a setting in a file', async () => {
     for (const url of ['postgres://ars:a#b/c@db:5432/ars', 'postgres://ars:x@[::1/ars'])
       refused(
         { DATABASE_URL: url },
-        'DATABASE_URL must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40.',
+        'DATABASE_URL must look like postgres://user:password@host:5432/ars. Write #, /, ? and @ in the password as %23, %2F, %3F and %40.',
       );
     const bySocket = 'postgres://ars@/ars?host=/run/postgresql';
     assert.equal(readSettings({ DATABASE_URL: bySocket, ARS_SECRET: 'x'.repeat(32) }).databaseUrl, bySocket);

@@ -75,7 +75,7 @@ suite('ars conform', async () => {
     assert.equal(code, 1, said);
     assert.match(out, /^right {3}first-walk {8}Everything is read, over several pages$/m);
     assert.match(out, /^WRONG {3}withdrawn {9}A result is withdrawn$/m);
-    assert.match(out, /It kept a result that was withdrawn: a record with status deleted takes it away \(1\)\./);
+    assert.match(out, /It kept a withdrawn result. Remove a result whose status is deleted \(1\)\./);
     assert.match(out, /The client is wrong in 1 of 2 scenarios\.\n$/);
     assert.equal(existsSync(killed.place), false);
     assert.throws(() => process.kill(server.pid, 0), { code: 'ESRCH' });

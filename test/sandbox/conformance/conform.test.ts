@@ -48,7 +48,7 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     assert.deepEqual(faultsOf(outcomes), ['own-writes'], JSON.stringify(outcomes));
     const [fault] = outcomes.at(-1)!.faults;
     // Two groups, two learners, three memberships, one that was ended, and an endpoint.
-    assert.match(fault!.sentence, /not there again \(9\)/);
+    assert.match(fault!.sentence, /still missing \(9\)/);
     assert.ok(fault!.ids.includes('learner own-1'), fault!.ids.join());
   });
 

@@ -76,7 +76,7 @@ export async function proveReady(db: Database): Promise<void> {
   if (missing.length > 0)
     throw new NotReady(`The database lacks migrations ${missing.join(', ')}: run ars migrate first.`);
   const unknown = (await tablesOf(db)).filter((name) => placements[name] === undefined);
-  if (unknown.length > 0) throw new NotReady(`Nobody has said where ${unknown.join(', ')} belongs.`);
+  if (unknown.length > 0) throw new NotReady(`The placement of ${unknown.join(', ')} is not defined.`);
 }
 
 async function othersConnected(tx: Tx): Promise<number> {
@@ -157,7 +157,7 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
     },
     rateWindowKey,
     ...by('reference').map((table) => ({
-      step: `${table}: whole on every node`,
+      step: `${table}: complete on every node`,
       isDone: async (tx: Tx) => (await typeOf(tx, table)) === 'reference',
       run: async (tx: Tx) => void (await tx.query('select create_reference_table($1)', [table])),
     })),

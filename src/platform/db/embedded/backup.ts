@@ -97,7 +97,7 @@ async function copyInto(
 async function readManifest(from: string): Promise<Manifest> {
   const text = await readFile(join(from, manifestName), 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
     if (code === 'ENOENT' || code === 'ENOTDIR')
-      throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
+      throw new Error(`--from must name a complete backup. The folder contains no ${manifestName}`);
     throw new Error(`--from must name a backup that can be read (${code})`);
   });
   const isInside = (path: unknown) =>

@@ -50,8 +50,8 @@ export async function prepareBinaries(source: string, account: Account | null, o
   const parent = account === null ? ownFolder : await placeFor(account);
   if (parent === null) {
     throw new Error(
-      'PostgreSQL cannot run as root, and its system user reaches neither the installed binaries nor a copy of them: ' +
-        'make /var/lib/ars writable, start the service as an ordinary user, or set DATABASE_URL.',
+      'PostgreSQL cannot run as root, and its system user cannot read the installed binaries or a copy of them. ' +
+        'Make /var/lib/ars writable, start the service as an ordinary user, or set DATABASE_URL.',
     );
   }
   return programs(await copyOnce(source, join(parent, `${manifest.name.split('/')[1]}-${manifest.version}`)), major);

@@ -96,8 +96,8 @@ export async function placeCluster(base: string, account: Account | null): Promi
   const place = existsSync(path) ? null : await placeFor(account);
   if (place === null) {
     throw new Error(
-      `PostgreSQL cannot run as root, and its system user cannot reach ${path}: ` +
-        'set ARS_DATA_DIR to a folder that other users can pass through (chmod o+x), or set DATABASE_URL.',
+      `PostgreSQL cannot run as root, and its system user cannot reach ${path}. ` +
+        'Set ARS_DATA_DIR to a folder that other users can pass through (chmod o+x), or set DATABASE_URL.',
     );
   }
   const home = join(place, 'clusters', systemRandom.bytes(8).toString('hex'));

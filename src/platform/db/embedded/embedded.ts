@@ -213,13 +213,13 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   }
   if (major !== null && major !== binaries.major) {
     throw new Error(
-      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: ` +
-        'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
+      `PostgreSQL ${major} made the data in ${path}, and the embedded version is ${binaries.major}. ` +
+        'Set DATABASE_URL to a server of the old version, or move the data with its pg_dump.',
     );
   }
   if (major === null && (known || !mayCreate)) {
     throw new Error(
-      `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
+      `The data of the embedded database is missing from ${path}. Restore the data, or remove ${base} to start with an empty database.`,
     );
   }
   if (known) return known as Credentials;

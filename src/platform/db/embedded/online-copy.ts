@@ -52,7 +52,7 @@ async function readTree(root: string): Promise<{ folders: string[]; files: strin
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     const path = relative(root, join(entry.parentPath, entry.name)).replaceAll(sep, '/');
     if (leftOut.test(path)) continue;
-    if (entry.isSymbolicLink()) throw new Error(`${path} is a link: only whole data folders can be backed up.`);
+    if (entry.isSymbolicLink()) throw new Error(`${path} is a link. Only complete data folders can be backed up.`);
     if (entry.isDirectory()) folders.push(path);
     else if (entry.isFile() && path !== control) files.push(path);
   }

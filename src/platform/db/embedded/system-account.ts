@@ -25,8 +25,8 @@ export async function accountFor(cluster: string): Promise<Account | null> {
   const made = await lookUp(newName);
   if (made) return made;
   throw new Error(
-    'PostgreSQL refuses to run as root and no system user could be made for it: ' +
-      'add a user named "postgres", start the service as an ordinary user, or set DATABASE_URL.',
+    'PostgreSQL refuses to run as root, and its system user could not be created. ' +
+      'Add a user named "postgres", start the service as an ordinary user, or set DATABASE_URL.',
   );
 }
 

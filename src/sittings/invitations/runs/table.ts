@@ -150,7 +150,7 @@ export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
     // If tabs separate the cells, a misplaced quote is an ordinary character.
     if (record.cells === null && delimiter !== '\t')
       throw new UnreadableFile(
-        `line ${record.line} has a quote out of place: quotes stand around whole cells, two for one inside them`,
+        `line ${record.line} has a misplaced quote. Put quotes around complete cells only, and two quotes for one inside a cell`,
       );
     const values = record.cells ?? record.text.split('\t');
     if (values.every((cell) => cellText(cell) === '')) continue;

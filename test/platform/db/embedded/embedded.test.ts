@@ -164,7 +164,7 @@ suite('embedded PostgreSQL', { skip: withoutPackage, timeout: 600_000 }, () => {
     await writeFile(join(cluster, 'PG_VERSION'), '17\n');
     await assert.rejects(
       startEmbedded({ dataDir }),
-      /made by PostgreSQL 17 and the embedded one is 18: set DATABASE_URL/,
+      /PostgreSQL 17 made the data in .*, and the embedded version is 18\. Set DATABASE_URL/,
     );
     await writeFile(join(cluster, 'PG_VERSION'), '18\n');
     const credentials = join(dataDir, 'postgres', 'server.json');
@@ -172,7 +172,7 @@ suite('embedded PostgreSQL', { skip: withoutPackage, timeout: 600_000 }, () => {
     await assert.rejects(startEmbedded({ dataDir }), /password is missing from .*: restore that file/);
     await rename(`${credentials}.away`, credentials);
     await rm(cluster, { recursive: true });
-    await assert.rejects(startEmbedded({ dataDir }), /data are missing from .*: restore them/);
+    await assert.rejects(startEmbedded({ dataDir }), /data of the embedded database is missing from .*\. Restore the data/);
   });
 
   test(
