@@ -159,7 +159,7 @@ const rows = {
     name: 'ARS_RATE_LIMIT',
     default: String(defaultRateLimit),
     meaning:
-      'Requests per key in any 60 seconds. The limit is exact to 1 millisecond up to 400, and to 1 second above. The service never admits more.',
+      'Requests per key in any 60 seconds. Up to 400 the limit is exact to 1 millisecond, above that to 1 second. The service never admits more.',
     read: (text) => whole(text, 1, 1_000_000_000),
   },
   trustedProxies: {

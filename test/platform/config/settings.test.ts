@@ -153,6 +153,6 @@ suite('mail', () => {
       'A "B" <a@b.example>',
       'a@b.example\r\nBcc: c@d.example',
     ])
-      refused({ ARS_MAIL_FROM: wrong }, /^ARS_MAIL_FROM must be an e-mail address/);
+      refused({ ARS_MAIL_FROM: wrong }, /^ARS_MAIL_FROM must be an email address/);
   });
 });
