@@ -141,7 +141,7 @@ suite('own writes', async () => {
 
     await assert.rejects(
       replayWrites(client, [{ operation: 'addMembers', group: { type: 'team', ref: 'x' }, learnerRefs: ['a'] }]),
-      /^TypeError: writes\[0\] is about a group that is not there/,
+      /^TypeError: writes\[0\] names a missing group/,
     );
     const unknown: string[][] = [];
     await replayWrites(client, [{ operation: 'addMembers', group: cohort, learnerRefs: ['nobody', 'new-1'] }], {

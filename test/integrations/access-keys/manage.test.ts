@@ -200,8 +200,8 @@ suite('ars key', async () => {
   test('says which option is wrong', async () => {
     const elsewhere = (await service.organisation()).publicId;
     for (const [words, says] of [
-      [['--group', elsewhere], /--group must be the ids of groups/],
-      [['--group', 'C1'], /--group must be the ids of groups/],
+      [['--group', elsewhere], /--group must be the IDs of groups/],
+      [['--group', 'C1'], /--group must be the IDs of groups/],
       [['--subject', 'art'], /--subject must be one or more of digital, english, maths/],
       [['--network', '10.0.0.1/8'], /--network must be networks/],
       [['--expires', '2020-01-01'], /--expires must lie in the future/],

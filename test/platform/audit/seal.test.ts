@@ -226,7 +226,7 @@ suite('verification shows', () => {
     await takeUpRestore(app, 'operator');
     const told = (await verifyAudit(app, org.id, { anchors })).faults;
     assert.deepEqual(told.slice(0, -1), faults);
-    assert.match(told.at(-1)!, /^A backup came back, as was found \d{4}-/);
+    assert.match(told.at(-1)!, /^A backup was restored at \d{4}-/);
     assert.deepEqual((await verifyAudit(app, org.id)).faults, []);
     const forged = { block: 1, hash: '0'.repeat(64) };
     assert.match((await verifyAudit(app, 0, { anchors: [forged] })).faults.at(-1)!, /^A backup was restored/);

@@ -65,7 +65,7 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     test(`gives-up at ${reply}`, async () => {
       const outcomes = await tried('gives-up', [scenario!], 'here', { patienceMs: 6000 });
       assert.deepEqual(faultsOf(outcomes), ['gave-up'], JSON.stringify(outcomes));
-      assert.match(outcomes.at(-1)!.faults[0]!.sentence, new RegExp(`since it got ${reply}:`));
+      assert.match(outcomes.at(-1)!.faults[0]!.sentence, new RegExp(`since it got ${reply}\\.`));
     });
   }
 });

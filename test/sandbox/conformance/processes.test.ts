@@ -20,7 +20,7 @@ suite('ars conform tries consumers in processes', { concurrency: 4 }, () => {
 
   test('a command that ends at once is told so, and a mirror that is none of results is refused', async () => {
     const [outcome] = await tried('none', null, 'process', { command: 'exit 3' });
-    assert.match(outcome!.faults[0]!.sentence, /^It ended by itself before it asked/);
+    assert.match(outcome!.faults[0]!.sentence, /^It ended before it asked/);
     await assert.rejects(tried('none', ['withdrawn'], 'here', { idColumn: 'nothing' }), /contains no ID of a result/);
   });
 
