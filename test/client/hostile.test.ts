@@ -63,7 +63,11 @@ const gzipped: Answer = (_request, response) => {
 suite('a mirror whose service answers with', () => {
   const loop = ['b', 'c', 'd'];
   for (const [what, lie, says] of [
-    ['a page of HTML', (_request, response) => response.end('<html>Sign in to this network</html>'), /not a JSON object/],
+    [
+      'a page of HTML',
+      (_request, response) => response.end('<html>Sign in to this network</html>'),
+      /not a JSON object/,
+    ],
     ['half a text', (_request, response) => response.end('{"data":[{"assess'), /not a JSON object/],
     ['a list', json(200, [recordOf(9)], headers), /not a JSON object/],
     ['another object', json(200, { data: { hello: 'world' } }, headers), /not a page of a list/],

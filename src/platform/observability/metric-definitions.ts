@@ -9,13 +9,9 @@ const max = String(limits.rowsCounted).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
 
-export const requests = new Counter(
-  'ars_http_requests_total',
-  'Requests with a response, by route and class of status.',
-  {
-    labels: ['route', 'status'],
-  },
-);
+export const requests = new Counter('ars_http_requests_total', 'Responses, by route and class of status.', {
+  labels: ['route', 'status'],
+});
 export const notModified = new Counter('ars_http_not_modified_total', 'Responses with status 304, by route.', {
   labels: ['route'],
 });
@@ -31,9 +27,7 @@ export const connections = new Gauge('ars_http_connections', 'Open connections o
 export const opening = new Gauge('ars_opening', '1 while the process opens the database. It serves no requests yet.', {
   over: 'max',
 });
-export const draining = new Gauge('ars_draining', '1 while the process stops.', {
-  over: 'max',
-});
+export const draining = new Gauge('ars_draining', '1 while the process stops.', { over: 'max' });
 
 export const admissionBatch = new Histogram('ars_admission_batch_size', 'Requests that one SQL statement admits.', {
   bounds: sizes,
@@ -54,12 +48,8 @@ export const auditSealed = new Counter('ars_audit_blocks_sealed_total', 'Sealed 
 export const poolConnections = new Gauge('ars_db_pool_connections', 'Connections to the database, by pool and state.', {
   labels: ['pool', 'state'],
 });
-export const maxPool = new Gauge('ars_db_pool_connections_max', 'Maximum of connections, by pool.', {
-  labels: ['pool'],
-});
-export const poolWaiting = new Gauge('ars_db_pool_waiting', 'Tasks that wait for a connection, by pool.', {
-  labels: ['pool'],
-});
+export const maxPool = new Gauge('ars_db_pool_connections_max', 'Maximum size of each pool.', { labels: ['pool'] });
+export const poolWaiting = new Gauge('ars_db_pool_waiting', 'Tasks that wait, by pool.', { labels: ['pool'] });
 export const poolWait = new Histogram('ars_db_pool_wait_seconds', 'Time that tasks waited for a connection, by pool.', {
   labels: ['pool'],
   bounds: quick,
@@ -131,13 +121,9 @@ export const databaseReadOnly = new Gauge(
 export const databaseEmbedded = new Gauge('ars_database_embedded', '1 if the database is the embedded PostgreSQL.', {
   over: 'max',
 });
-export const databaseBytes = new Gauge(
-  'ars_database_bytes',
-  'Size of the database on the disk, without its write-ahead log.',
-  {
-    over: 'max',
-  },
-);
+export const databaseBytes = new Gauge('ars_database_bytes', 'Size of the database without its write-ahead log.', {
+  over: 'max',
+});
 export const newestPosition = new Gauge(
   'ars_feed_newest_position_seconds',
   'Time of the newest change in any feed, in seconds since 1970.',
@@ -159,9 +145,7 @@ export const webhookEndpoints = new Gauge(
 export const mailWaiting = new Gauge('ars_mail_waiting', `Emails in the outbox, counted up to ${max}.`, {
   over: 'max',
 });
-export const mailOldest = new Gauge('ars_mail_oldest_seconds', 'Age of the oldest waiting email.', {
-  over: 'max',
-});
+export const mailOldest = new Gauge('ars_mail_oldest_seconds', 'Age of the oldest waiting email.', { over: 'max' });
 export const mailStuck = new Gauge('ars_mail_stuck_seconds', 'Time since emails wait without any email being sent.', {
   over: 'max',
 });

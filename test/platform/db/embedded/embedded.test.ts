@@ -172,7 +172,10 @@ suite('embedded PostgreSQL', { skip: withoutPackage, timeout: 600_000 }, () => {
     await assert.rejects(startEmbedded({ dataDir }), /password is missing from .*: restore that file/);
     await rename(`${credentials}.away`, credentials);
     await rm(cluster, { recursive: true });
-    await assert.rejects(startEmbedded({ dataDir }), /data of the embedded database is missing from .*\. Restore the data/);
+    await assert.rejects(
+      startEmbedded({ dataDir }),
+      /data of the embedded database is missing from .*\. Restore the data/,
+    );
   });
 
   test(
