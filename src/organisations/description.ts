@@ -13,6 +13,7 @@ export type WrittenSettings = {
   groupAutocreate: string;
   retakeGap: string;
   fundingRules: string;
+  secondFactor: string;
 };
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
@@ -65,6 +66,8 @@ export function readSettingsOf(
   const rules = written.fundingRules === '' ? null : readPageAddress(written.fundingRules);
   if (written.fundingRules !== '' && rules === null)
     fault('fundingRules', 'Enter a URL that begins with https://, or leave it empty.');
+  const { secondFactor } = written;
+  if (secondFactor !== 'all' && secondFactor !== 'some') fault('secondFactor', 'Choose one of the two.');
   if (faults.length > 0) return { faults };
   return {
     changes: {
@@ -76,6 +79,7 @@ export function readSettingsOf(
       group_autocreate: groupAutocreate === 'on',
       retake_gap_days: gap,
       funding_rules_url: rules,
+      second_factor_for_all: secondFactor === 'all',
     },
   };
 }

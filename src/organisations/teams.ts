@@ -49,6 +49,19 @@ export function addTeamStaff(work: UnitOfWork, organisationId: number, groupId: 
   return work.tx.query<{ user_id: string }>(addStaff, [organisationId, groupId, userIds]);
 }
 
+const activeTeams = statement('team.active')`
+  select group_id, name from learner_group where organisation_id = $1 and type = 'team' and active order by name, group_id`;
+
+export function listActiveTeams(tx: Tx, organisationId: number): Promise<{ group_id: string; name: string }[]> {
+  return tx.query(activeTeams, [organisationId]);
+}
+
+/** Adds a person to the team that the invitation named, unless the team has been archived or deleted since. */
+export async function joinTeam(work: UnitOfWork, organisationId: number, teamId: string, userId: string) {
+  const teams = await listActiveTeams(work.tx, organisationId);
+  if (teams.some((one) => one.group_id === teamId)) await addTeamStaff(work, organisationId, teamId, [userId]);
+}
+
 /** @returns the people who were in the team before */
 export function removeTeamStaff(work: UnitOfWork, organisationId: number, groupId: string, userIds: string[]) {
   return work.tx.query<{ user_id: string }>(removeStaff, [organisationId, groupId, userIds]);

@@ -19,7 +19,8 @@ function payload(row: Organisation) {
   return {
     organisation_id: row.public_id,
     ...pick(row, 'name', 'plan', 'credits', 'group_autocreate', 'default_subjects', 'ukprn', 'contact', 'time_zone'),
-    ...pick(row, 'notices_email', 'retake_gap_days', 'funding_rules_url', 'suspended_at', 'created_at'),
+    ...pick(row, 'notices_email', 'retake_gap_days', 'funding_rules_url', 'second_factor_for_all'),
+    ...pick(row, 'suspended_at', 'created_at'),
   };
 }
 
@@ -29,6 +30,7 @@ function outputOf(row: Organisation): Output {
     credits: hasCountedCredits(row.plan) ? row.credits : 'not counted',
     group_autocreate: row.group_autocreate ? 'on' : 'off',
     retake_gap_days: row.retake_gap_days ?? 'none',
+    second_factor_for_all: row.second_factor_for_all ? 'on' : 'off',
     suspended_at: row.suspended_at ?? 'no',
   };
   return { json: payload(row), text: fieldsOf(inWords) };
@@ -130,6 +132,7 @@ export const commands: Command[] = [
       noticesEmail: 'The email address for notices',
       retakeGap: 'Days between two assessments of a subject',
       fundingRules: "URL of the organisation's funding rules",
+      secondFactorForAll: 'Whether every role needs a second factor',
     },
     options: {
       name,
@@ -142,6 +145,7 @@ export const commands: Command[] = [
       noticesEmail: option.orEmpty(option.email('E', 'data@college.example')),
       retakeGap: option.orEmpty(option.count(0, limits.retakeGapDays, 'DAYS')),
       fundingRules: option.orEmpty(page),
+      secondFactorForAll: option.onOff,
     },
     prepare({ options }): OrganisationChanges {
       const changes = {
@@ -154,12 +158,13 @@ export const commands: Command[] = [
         time_zone: options.timeZone,
         notices_email: options.noticesEmail,
         funding_rules_url: options.fundingRules,
+        second_factor_for_all: options.secondFactorForAll,
         retake_gap_days: options.retakeGap === 0 ? null : options.retakeGap,
       };
       const named = Object.entries(changes).filter(([, value]) => value !== undefined);
       if (named.length === 0)
         throw new Misuse(
-          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules',
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules, --second-factor-for-all',
         );
       return Object.fromEntries(named);
     },

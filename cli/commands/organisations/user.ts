@@ -27,7 +27,7 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'user invite',
     summary: 'Invite a person to the console',
-    notes: 'The command prints a link. Roles: owner, admin, developer, tutor, auditor.',
+    notes: `The command prints a link. Roles: ${roles.join(', ')}.`,
     examples: [
       '--organisation $ORG --email sam@example.org --role tutor',
       '--organisation $ORG --email kim@example.org --role admin --mail',
@@ -86,7 +86,7 @@ export const commands: Command[] = [
   organisationCommand({
     name: 'user role',
     summary: 'Change the role of a person',
-    notes: 'The sessions of the person end. Roles: owner, admin, developer, tutor, auditor.',
+    notes: `The sessions of the person end. Roles: ${roles.join(', ')}.`,
     examples: ['--organisation $ORG USER_ID --role tutor', '--organisation $ORG USER_ID --role admin --json'],
     about: { role: 'The new role' },
     takes: 'USER_ID',

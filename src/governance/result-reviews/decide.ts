@@ -42,7 +42,7 @@ export function versionOf({ body }: Pick<StoredAssessment, 'body'>, reviews: rea
 
 // Tutors do not count as another person, because changes of their teams change which learners they see.
 const another = statement('review.another_person')`
-  select from user_membership where organisation_id = $1 and role in ('owner', 'admin') and user_id::text <> $2 limit 1`;
+  select from user_membership where organisation_id = $1 and role in ('owner', 'admin', 'reviewer') and user_id::text <> $2 limit 1`;
 
 /** Whether the person decided before, and another person could decide now. */
 async function isSamePerson(work: UnitOfWork, organisationId: number, reviews: readonly Review[], actor: string) {

@@ -6,7 +6,7 @@ const dayIn = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
 
 /**
- * Emails the people who manage the organisation, because the request has a deadline. The email contains neither the
+ * Emails the people who manage the organisation and its reviewers, because the request has a deadline. The email contains neither the
  * learner's name nor the text of the request.
  */
 export function writeOfRequest(
@@ -16,7 +16,7 @@ export function writeOfRequest(
   dueAt: Date,
 ): Promise<void> {
   const cause = `review_requested ${assessmentId} ${work.nowMs}`;
-  return writeToMembers(work, organisationId, managers, cause, (organisation, base, zone) => ({
+  return writeToMembers(work, organisationId, [...managers, 'reviewer'], cause, (organisation, base, zone) => ({
     subject: `A learner of ${organisation} asks for a human review`,
     says: [
       `A learner has asked for a human review of a result. The answer is due by ${dayIn(dueAt, zone)}.`,

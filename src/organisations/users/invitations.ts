@@ -3,7 +3,7 @@ import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { cancelLetter, postLetter } from '../../platform/mail/outbox.ts';
-import { handOverTeams } from '../teams.ts';
+import { handOverTeams, joinTeam } from '../teams.ts';
 import { createAccount, plainEmail } from './accounts.ts';
 import { invitationLetter, writeOfChange } from './email-templates.ts';
 import { addMember, leave } from './members.ts';
@@ -17,22 +17,24 @@ export type UserInvitation = {
   role: Role;
   created_at: Date;
   expires_at: Date;
+  /** The team that the person joins as staff. */
+  team_id: string | null;
 };
 
-const columns = `i.organisation_id, o.name as organisation_name, i.invitation_id, i.email, i.role, i.created_at, i.expires_at`;
+const columns = `i.organisation_id, o.name as organisation_name, i.invitation_id, i.email, i.role, i.created_at, i.expires_at, i.team_id`;
 const byToken = statement('user_invitation.by_token')`
   select ${columns} from user_invitation i join organisation o using (organisation_id)
    where i.token_sha256 = $1 and i.expires_at > $2 and o.suspended_at is null`;
 const take = statement('user_invitation.take')`
   delete from user_invitation i where token_sha256 = $1 and expires_at > $2
       and exists (select from organisation o where o.organisation_id = i.organisation_id and o.suspended_at is null)
-   returning organisation_id, invitation_id, email, role`;
+   returning organisation_id, invitation_id, email, role, team_id`;
 const list = statement('user_invitation.list')`
   select ${columns} from user_invitation i join organisation o using (organisation_id)
    where i.organisation_id = $1 and i.expires_at > $2 order by i.created_at, i.invitation_id`;
 const insert = statement('user_invitation.insert')`
-  insert into user_invitation (organisation_id, invitation_id, token_sha256, email, role, invited_by, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+  insert into user_invitation (organisation_id, invitation_id, token_sha256, email, role, invited_by, created_at, expires_at, team_id)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 const dropForEmail = statement('user_invitation.drop_for_email')`
   delete from user_invitation where organisation_id = $1 and email = $2 returning invitation_id`;
 const drop = statement('user_invitation.drop')`
@@ -66,7 +68,7 @@ export type Invited = { token: string; invitationId: string; mailed: boolean } |
 /**
  * Creates a link that works once, and ends an open invitation for the address. `again`: if a member has lost a password
  * or second factor, a new account in the same role replaces the old account.
- * @param input `mailFrom`: the organisation's name, if the link is sent by email too
+ * @param input `mailFrom`: the organisation's name, if the link is sent by email too. `teamId`: the team to join
  */
 export async function inviteUser(
   work: UnitOfWork,
@@ -77,9 +79,10 @@ export async function inviteUser(
     invitedBy: { userId: string; role: Role } | 'operator';
     again: boolean;
     mailFrom?: string;
+    teamId?: string | null;
   },
 ): Promise<Invited> {
-  const { role, invitedBy, again, mailFrom } = input;
+  const { role, invitedBy, again, mailFrom, teamId = null } = input;
   const email = plainEmail(input.email);
   const members = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
   if (members.length > 0 && !(again && members.every((one) => one.role === role))) return 'member';
@@ -96,7 +99,7 @@ export async function inviteUser(
   const token = work.random.bytes(32).toString('base64url');
   const invitationId = work.uuid();
   const expiresMs = work.nowMs + limits.userInvitationMs;
-  const invitation = [hashOf(token), email, role, by.userId, now, new Date(expiresMs)];
+  const invitation = [hashOf(token), email, role, by.userId, now, new Date(expiresMs), teamId];
   await work.tx.query(insert, [organisationId, invitationId, ...invitation]);
   const cause = causeOf(invitationId);
   const mailed =
@@ -162,7 +165,7 @@ export async function acceptInvitation(
   accepting: Accepting,
 ): Promise<{ userId: string; organisationId: number; replaced: string[] } | null> {
   const [invitation] = await work.tx.query<
-    Pick<UserInvitation, 'organisation_id' | 'invitation_id' | 'email' | 'role'>
+    Pick<UserInvitation, 'organisation_id' | 'invitation_id' | 'email' | 'role' | 'team_id'>
   >(take, [hashOf(token), new Date(work.nowMs)]);
   if (invitation === undefined) return null;
   await cancelLetter(work, causeOf(invitation.invitation_id));
@@ -172,6 +175,7 @@ export async function acceptInvitation(
   if (replaced.some((one) => one.role !== role)) return null;
   const userId = 'userId' in accepting ? accepting.userId : await createAccount(work, { ...accepting, email });
   await addMember(work, organisationId, userId, role);
+  if (invitation.team_id !== null) await joinTeam(work, organisationId, invitation.team_id, userId);
   const others = replaced.filter((one) => one.user_id !== userId);
   for (const { user_id } of others) {
     await handOverTeams(work, organisationId, { from: user_id, to: userId });

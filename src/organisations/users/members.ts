@@ -37,7 +37,8 @@ const hold = statement('member.hold')`
 const remove = statement('member.remove')`delete from user_membership where organisation_id = $1 and user_id = $2`;
 
 const ofUser = statement('member.of_user')`
-  select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox as is_test, o.sandbox_of is not null as is_sandbox, m.role
+  select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox as is_test, o.sandbox_of is not null as is_sandbox,
+         o.second_factor_for_all, m.role
     from (${belonging}) m join organisation o using (organisation_id) where m.user_id = $1 order by o.name, o.public_id`;
 
 export function listMemberships(tx: Tx, userId: string): Promise<Membership[]> {

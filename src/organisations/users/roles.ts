@@ -1,5 +1,5 @@
 /** The most powerful role first. src/web/console/routes.ts says which pages each role may open. */
-export const roles = ['owner', 'admin', 'developer', 'tutor', 'auditor'] as const;
+export const roles = ['owner', 'admin', 'developer', 'reviewer', 'tutor', 'auditor'] as const;
 
 export type Role = (typeof roles)[number];
 
@@ -7,6 +7,7 @@ export const roleNames: Record<Role, string> = {
   owner: 'Owner',
   admin: 'Admin',
   developer: 'Integration developer',
+  reviewer: 'Reviewer',
   tutor: 'Tutor',
   auditor: 'Auditor',
 };
@@ -16,6 +17,8 @@ export const roleMeanings: Record<Role, string> = {
   admin: 'People, keys, webhooks, learners, results, groups and settings.',
   developer:
     'Keys, webhooks and the request log. Sees references and IDs, but no names, scores or evidence packs. Keys that they create can read those.',
+  reviewer:
+    'Reads all results and evidence, and decides on reviews. For assessors and internal quality assurers (IQA).',
   tutor: 'The learners of their own teams: invitations, results, evidence and reviews.',
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
@@ -23,11 +26,14 @@ export const roleMeanings: Record<Role, string> = {
 /** These roles create keys for platforms. */
 export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
 
-/** These roles invite learners and review results; tutors only in their teams. */
+/** These roles invite learners; tutors only to their teams. */
 export const inviters: readonly Role[] = ['owner', 'admin', 'tutor'];
 
+/** These roles decide on reviews; tutors only in their teams. */
+export const reviewers: readonly Role[] = ['owner', 'admin', 'reviewer', 'tutor'];
+
 /** These roles see learners and their results; tutors only in their teams. */
-export const learnerReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
+export const learnerReaders: readonly Role[] = ['owner', 'admin', 'reviewer', 'tutor', 'auditor'];
 
 /** These roles see how the data of learners was used. */
 export const auditReaders: readonly Role[] = ['owner', 'admin', 'auditor'];
@@ -41,8 +47,14 @@ export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }
 
-/** Roles with access to keys or members need a second factor. */
-export const needsSecondFactor = (role: Role): boolean => integrators.includes(role);
+/** Roles with access to keys or members need a second factor. An organisation can require one for all roles. */
+export const needsSecondFactor = ({
+  role,
+  second_factor_for_all,
+}: {
+  role: Role;
+  second_factor_for_all: boolean;
+}): boolean => second_factor_for_all || integrators.includes(role);
 
 /** Only owners may make a person an owner, or change the role of an owner. */
 export function mayGive(giver: Role, role: Role): boolean {

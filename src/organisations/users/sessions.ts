@@ -14,6 +14,8 @@ export type Membership = {
   /** The organisation is the sandbox of another organisation, and has the other organisation's members. */
   is_sandbox: boolean;
   role: Role;
+  /** The organisation requires a second factor for every role. */
+  second_factor_for_all: boolean;
 };
 
 export type SeenMembership = Membership & {
@@ -62,7 +64,7 @@ const find = statement('session.find')`
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
                                    'name', o.name, 'time_zone', o.time_zone, 'is_test', o.sandbox, 'is_sandbox', o.sandbox_of is not null,
-                                   'role', m.role, 'home_id', m.home_id, 'last_used_ms', (extract(epoch from m.last_used_at) * 1000)::int8) order by o.name, o.public_id)
+                                   'role', m.role, 'second_factor_for_all', o.second_factor_for_all, 'home_id', m.home_id, 'last_used_ms', (extract(epoch from m.last_used_at) * 1000)::int8) order by o.name, o.public_id)
                      from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
                       and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
     from user_session s join user_account u using (user_id)

@@ -666,6 +666,7 @@ create table organisation (
   retake_gap_days smallint,
   sandbox boolean not null default false,
   sandbox_of bigint,
+  second_factor_for_all boolean not null default false,
   suspended_at timestamp with time zone,
   suspended_for text,
   time_zone text not null default 'Europe/London'::text,
@@ -922,8 +923,9 @@ create table user_invitation (
   invited_by text not null,
   organisation_id bigint not null,
   role text not null,
+  team_id uuid,
   token_sha256 bytea not null,
-  constraint user_invitation_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'tutor'::text, 'auditor'::text]))),
+  constraint user_invitation_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'reviewer'::text, 'tutor'::text, 'auditor'::text]))),
   constraint user_invitation_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint user_invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
@@ -935,7 +937,7 @@ create table user_membership (
   organisation_id bigint not null,
   role text not null,
   user_id uuid not null,
-  constraint user_membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'tutor'::text, 'auditor'::text]))),
+  constraint user_membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'reviewer'::text, 'tutor'::text, 'auditor'::text]))),
   constraint user_membership_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint user_membership_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(user_id),
   constraint user_membership_pkey PRIMARY KEY (organisation_id, user_id)

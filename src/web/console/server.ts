@@ -187,7 +187,7 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered
   const organisation = session.memberships.find((one) => one.public_id === id);
   if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
   const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
-  if (needsSecondFactor(organisation.role) && !isEnough) return sentTo('/console/account/second-factor');
+  if (needsSecondFactor(organisation) && !isEnough) return sentTo('/console/account/second-factor');
   const base = `/console/${organisation.public_id}`;
   const search = logReaders.includes(organisation.role) ? `${base}/search` : null;
   const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };

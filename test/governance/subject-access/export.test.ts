@@ -232,7 +232,7 @@ suite('the export of a learner', () => {
     assert.match(response.headers.get('content-disposition')!, /filename="learner-[0-9a-f-]{36}\.zip"/);
     const sent = opened(Buffer.from(await response.arrayBuffer()));
     assert.deepEqual(partsOf(sent), partsOf(held));
-    for (const role of ['developer', 'tutor', 'auditor'] as const)
+    for (const role of ['developer', 'reviewer', 'tutor', 'auditor'] as const)
       assert.equal((await (await personOf(service, org.id, role)).post(here)).status, 404);
 
     const folder = await mkdtemp(join(tmpdir(), 'learner-export-'));

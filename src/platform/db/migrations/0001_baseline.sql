@@ -30,6 +30,8 @@ create table organisation (
   funding_rules_url text,
   -- The least days between two assessments of a learner in one subject; null: any.
   retake_gap_days   int2 check (retake_gap_days between 1 and 3650),
+  -- Every role needs a second factor, also roles without access to keys and people.
+  second_factor_for_all boolean not null default false,
   -- A sandbox has test data. One that belongs to an organisation is used by that organisation's people.
   sandbox           boolean not null default false,
   sandbox_of        int8 references organisation,
@@ -116,7 +118,7 @@ create index user_account_email on user_account (email);
 create table user_membership (
   organisation_id int8 not null references organisation,
   user_id         uuid not null references user_account,
-  role            text not null check (role in ('owner', 'admin', 'developer', 'tutor', 'auditor')),
+  role            text not null check (role in ('owner', 'admin', 'developer', 'reviewer', 'tutor', 'auditor')),
   created_at      timestamptz not null,
   last_used_at    timestamptz,
   primary key (organisation_id, user_id)
@@ -128,11 +130,13 @@ create table user_invitation (
   invitation_id   uuid not null,
   token_sha256    bytea not null,
   email           text not null,
-  role            text not null check (role in ('owner', 'admin', 'developer', 'tutor', 'auditor')),
+  role            text not null check (role in ('owner', 'admin', 'developer', 'reviewer', 'tutor', 'auditor')),
   -- The inviting user's ID, or `operator`.
   invited_by      text not null,
   created_at      timestamptz not null,
   expires_at      timestamptz not null,
+  -- The team that the person joins as staff. Without a foreign key, because groups are distributed.
+  team_id         uuid,
   primary key (organisation_id, invitation_id)
 );
 create unique index user_invitation_token on user_invitation (token_sha256);

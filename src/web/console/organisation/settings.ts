@@ -27,6 +27,7 @@ const writtenOf = (row: Organisation): WrittenSettings => ({
   groupAutocreate: row.group_autocreate ? 'on' : 'off',
   retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
   fundingRules: row.funding_rules_url ?? '',
+  secondFactor: row.second_factor_for_all ? 'all' : 'some',
 });
 
 const labels: Record<keyof WrittenSettings, string> = {
@@ -38,11 +39,17 @@ const labels: Record<keyof WrittenSettings, string> = {
   groupAutocreate: 'Unknown groups when a platform invites a learner',
   retakeGap: 'Days between two assessments in a subject (optional)',
   fundingRules: 'URL of your funding rules (optional)',
+  secondFactor: 'Roles that need a second factor',
 };
 
 const autocreateChoices = [
   { value: 'on', label: 'Create them' },
   { value: 'off', label: 'Refuse them', hint: 'The API returns 422 group_autocreate_disabled.' },
+];
+
+const secondFactorChoices = [
+  { value: 'some', label: 'Owners, admins and integration developers' },
+  { value: 'all', label: 'All roles', hint: 'People without a second factor set it up at their next page.' },
 ];
 
 async function show(visit: Visit): Promise<Answer> {
@@ -90,6 +97,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
       type: 'url',
       value: shown.fundingRules,
     }),
+    f.choose('secondFactor', labels.secondFactor, secondFactorChoices, { value: shown.secondFactor }),
   ];
 }
 
@@ -131,6 +139,7 @@ async function save(visit: Visit): Promise<Answer> {
     groupAutocreate: sent.raw('groupAutocreate'),
     retakeGap: sent.text('retakeGap'),
     fundingRules: sent.text('fundingRules'),
+    secondFactor: sent.raw('secondFactor'),
   };
   const read = readSettingsOf(written);
   if ('faults' in read) {
@@ -154,6 +163,7 @@ async function save(visit: Visit): Promise<Answer> {
 
 function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string {
   if (name === 'groupAutocreate') return settings.groupAutocreate === 'on' ? 'Create them' : 'Refuse them';
+  if (name === 'secondFactor') return secondFactorChoices.find((one) => one.value === settings.secondFactor)!.label;
   const value =
     name === 'subjects' ? subjects.filter((one) => settings.subjects.includes(one)).join(', ') : settings[name];
   return value === '' ? 'Nothing' : value;

@@ -8,6 +8,7 @@ import {
 } from '../../../organisations/users/invitations.ts';
 import type { MemberChange, Member } from '../../../organisations/users/members.ts';
 import { changeMember, findMember, listMembers } from '../../../organisations/users/members.ts';
+import { listActiveTeams } from '../../../organisations/teams.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import {
   isRole,
@@ -23,7 +24,7 @@ import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { day, facts, moment, notice, table, code, label } from '../kit/blocks.ts';
-import { type Faults, buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
+import { type Faults, any, buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, formRoutes, post, findOr404 } from '../kit/route.ts';
@@ -46,6 +47,7 @@ async function people(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, userId, query } = visit;
   const members = await listMembers(app.db, id);
   const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
+  const teamNames = new Map((await listActiveTeams(app.db, id)).map((one) => [one.group_id, one.name]));
   return {
     title: 'People',
     says: 'People who sign in to this organisation, each with a role.',
@@ -64,7 +66,7 @@ async function people(visit: Visit): Promise<Answer> {
         'Second factor': (one) =>
           one.has_second_factor
             ? label('good', 'On')
-            : needsSecondFactor(one.role)
+            : needsSecondFactor({ ...visit.organisation, role: one.role })
               ? label('wait', 'Not yet set up')
               : label('off', 'Off'),
         'Last used': (one) => moment(one.last_used_at, zone) ?? 'Never',
@@ -73,6 +75,7 @@ async function people(visit: Visit): Promise<Answer> {
       table<UserInvitation>({ caption: 'Invitations that are not used yet', none: null }, invitations, {
         'Email address': (one) => one.email,
         Role: (one) => roleNames[one.role],
+        Team: (one) => one.team_id !== null && name(teamNames.get(one.team_id) ?? 'Archived team'),
         'Works until': (one) => moment(one.expires_at, zone),
         Action: (one) =>
           mayGive(role, one.role)
@@ -88,7 +91,9 @@ const roleChoices = (giver: Role) =>
     .filter((role) => mayGive(giver, role))
     .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
 
-function invitePage(visit: Visit, faults: Faults = {}): Answer {
+async function invitePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const teams = await listActiveTeams(visit.app.db, visit.organisationId);
+  const choices = teams.map((one) => ({ value: one.group_id, label: one.name }));
   return formPage(visit, {
     title: 'Invite person',
     says: 'The person gets a link to choose a password. The link works once and ends after 7 days.',
@@ -98,6 +103,10 @@ function invitePage(visit: Visit, faults: Faults = {}): Answer {
     fields: (f) => [
       f.text('email', 'Email address', { type: 'email' }),
       f.choose('role', 'Role', roleChoices(visit.role)),
+      teams.length > 0 &&
+        f.select('team', 'Team (optional)', any(choices, 'No team yet'), {
+          hint: 'The person joins it as staff. A tutor sees only learners of their teams.',
+        }),
     ],
   });
 }
@@ -113,12 +122,15 @@ function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclud
 async function invite(visit: Visit): Promise<Answer> {
   const email = visit.form.text('email');
   const role = visit.form.raw('role');
+  const team = visit.form.raw('team');
+  const teams = await listActiveTeams(visit.app.db, visit.organisationId);
   const faults = faultsIn({
     email: !isEmailAddress(email) && 'Enter an email address, such as name@example.org.',
     role: (!isRole(role) || !mayGive(visit.role, role)) && 'Choose a role.',
+    team: team !== '' && !teams.some((one) => one.group_id === team) && 'Choose an active team, or no team.',
   });
   if (isFaulty(faults)) return invitePage(visit, faults);
-  const invited = await inviteTo(visit, email, role as Role, false);
+  const invited = await inviteTo(visit, { email, role: role as Role, teamId: team || null, again: false });
   if (typeof invited === 'string') return invitePage(visit, { email: refusals[invited] });
   return linkPage(visit, email, invited);
 }
@@ -129,9 +141,11 @@ const refusals: Record<Extract<Invited, string>, string> = {
   full: 'There are too many people and open invitations. Remove some first.',
 };
 
-const inviteTo = (visit: Visit, email: string, role: Role, again: boolean): Promise<Invited> => {
+type Inviting = Pick<Parameters<typeof inviteUser>[2], 'email' | 'role' | 'again' | 'teamId'>;
+
+const inviteTo = (visit: Visit, inviting: Inviting): Promise<Invited> => {
   const invitedBy = { userId: visit.userId, role: visit.role };
-  const invited = { email, role, invitedBy, again, mailFrom: visit.organisation.name };
+  const invited = { ...inviting, invitedBy, mailFrom: visit.organisation.name };
   return visit.change(
     (work) => inviteUser(work, visit.organisationId, invited),
     (result) => typeof result !== 'string' && result.invitationId,
@@ -201,7 +215,7 @@ async function dropLinksOf(work: UnitOfWork, organisationId: number, member: Mem
 async function inviteAgain(visit: Visit): Promise<Answer> {
   const member = await personOf(visit);
   if (!mayGive(visit.role, member.role)) throw new NoSuchPage();
-  const invited = await inviteTo(visit, member.email, member.role, true);
+  const invited = await inviteTo(visit, { email: member.email, role: member.role, again: true });
   if (invited === 'full')
     return personPage(visit, member, {
       role: 'The link could not be created. The person was just removed, and there are too many people to invite another.',

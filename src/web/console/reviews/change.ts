@@ -15,15 +15,15 @@ import { type ReviewedResult, decisionFields, resultPage, openResult } from './r
 import { levelWords } from './review.ts';
 import { type Answer, type ConsoleRoute, type Visit, post, formRoutes } from '../kit/route.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { inviters } from '../../../organisations/users/roles.ts';
+import { reviewers } from '../../../organisations/users/roles.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 
 export const reviewChangeRoutes: ConsoleRoute[] = [
-  post('/review/{assessment_id}/confirm', inviters, confirm),
-  ...formRoutes('/review/{assessment_id}/place', inviters, placePage, place, { proof: true }),
-  ...formRoutes('/review/{assessment_id}/amend', inviters, amendPage, amend, { proof: true }),
-  ...formRoutes('/review/{assessment_id}/withdraw', inviters, withdrawPage, withdraw, { proof: true }),
+  post('/review/{assessment_id}/confirm', reviewers, confirm),
+  ...formRoutes('/review/{assessment_id}/place', reviewers, placePage, place, { proof: true }),
+  ...formRoutes('/review/{assessment_id}/amend', reviewers, amendPage, amend, { proof: true }),
+  ...formRoutes('/review/{assessment_id}/withdraw', reviewers, withdrawPage, withdraw, { proof: true }),
 ];
 
 const reasonFault = `Enter a reason on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
@@ -63,7 +63,7 @@ const refusalWords: Record<Refusal, [title: string, says: string]> = {
   ],
   same_person: [
     'Another person has to decide',
-    'You decided on this result before, and the learner asks for another review. Ask another owner, an admin, or a tutor of the learner to decide. Your decision was not saved.',
+    'You decided on this result before, and the learner asks for another review. Ask another owner, an admin, a reviewer, or a tutor of the learner to decide. Your decision was not saved.',
   ],
 };
 

@@ -7,7 +7,7 @@ import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
 import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/review.ts';
 import { facts, table, bar, day, empty, moment, notice, numeric, code } from '../kit/blocks.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
-import { learnerReaders, inviters } from '../../../organisations/users/roles.ts';
+import { learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { deciderOf, levelWords, outcomeWords, whyWords, dueCell } from './review.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
 import { type Review, findLive, findReviews } from '../../../records/results/results.ts';
@@ -97,7 +97,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         'Last review': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
       }),
       waiting && waitingPart(waiting, app.clock.nowMs(), zone),
-      inviters.includes(role) && actions(visit, result, here, faults),
+      reviewers.includes(role) && actions(visit, result, here, faults),
       scored === undefined ? importedPart(content) : sittingPart(scored, content, here, zone),
       beforePart(reviews, history ?? [], who, zone),
     ],

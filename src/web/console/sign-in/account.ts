@@ -149,15 +149,13 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
 
 function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {}): Answer {
   const { session } = visit;
-  const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
+  const isNeeded = session.memberships.some(needsSecondFactor);
   const picture = qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key');
   return formPage(visit, {
     title: session.has_second_factor ? 'Replace second factor' : 'Set up second factor',
     faults,
     intro: [
-      isNeeded &&
-        !session.has_second_factor &&
-        html`<p>Your role manages keys or people, so you need a second factor.</p>`,
+      isNeeded && !session.has_second_factor && html`<p>Your role or your organisation requires a second factor.</p>`,
       html`<ol class="steps"><li>Open an authenticator app on your phone.</li><li>Scan this code, or type the key.<div class="totp">${picture}<p>${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p></div></li><li>Enter the 6 digits that the app shows.</li></ol>`,
     ],
     button: session.has_second_factor ? 'Replace second factor' : 'Set up second factor',

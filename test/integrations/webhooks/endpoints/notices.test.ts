@@ -190,7 +190,7 @@ suite('notices of endpoints', async () => {
   });
 
   test('owners, admins and integration developers are written to, once, by whichever worker looks first', async () => {
-    for (const role of ['owner', 'admin', 'developer', 'tutor', 'auditor'] as const)
+    for (const role of ['owner', 'admin', 'developer', 'reviewer', 'tutor', 'auditor'] as const)
       await personOf(service, organisation.id, role, { email: `${role}@college.example` });
     await app.db.query('update endpoint_notice set told_at = at');
     const endpoint = await recorded([[['fails', 1]], [['fails', 16]], [['ok', 30]]]);

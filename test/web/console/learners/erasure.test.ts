@@ -69,7 +69,7 @@ suite('erasing a learner in the console', () => {
   test("only for who manages people's data, and only their own organisation's", async () => {
     const ben = await scene.learner('LRN-2', 'Ben Okafor');
     const { learner_id: id } = await ben.read();
-    for (const role of ['developer', 'tutor', 'auditor'] as const) {
+    for (const role of ['developer', 'reviewer', 'tutor', 'auditor'] as const) {
       const person = await personOf(service, org.id, role);
       for (const path of ['erase', 'erased'])
         assert.equal((await person.get(`${base}/learners/${id}/${path}`)).status, 404, role);

@@ -24,6 +24,7 @@ const fields = (changes: Record<string, string> = {}): [string, string][] =>
     noticesEmail: '',
     subjects: 'digital',
     groupAutocreate: 'on',
+    secondFactor: 'some',
     ...changes,
   });
 const stored = async () =>

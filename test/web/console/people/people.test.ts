@@ -4,6 +4,7 @@ import { changeMember, listMembers } from '../../../../src/organisations/users/m
 import { readAudit } from '../../../../src/platform/audit/read.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { readOrganisation } from '../../../../src/organisations/organisations.ts';
+import { ensureTeam } from '../../../../src/organisations/teams.ts';
 import { grantSandbox } from '../../../../src/sandbox/own.ts';
 import { withService } from '../../../support/service.ts';
 import type { Answer } from '../../../contract/support/client.ts';
@@ -188,6 +189,64 @@ suite('people', () => {
     await owner.post(`${base}/people/invite`, { email: 'two@college.example', role: 'tutor' });
     const offers = async (one: Person) => (await one.get(`${base}/people`)).text.match(/\/withdraw"/g)?.length;
     assert.deepEqual([await offers(owner), await offers(admin)], [2, 1]);
+  });
+
+  test('a tutor who accepts an invitation is in the team that the invitation names, if it is still active', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    assert.doesNotMatch((await owner.get(`${base}/people/invite`)).text, /name="team"/, 'there is no team yet');
+    const [north, south] = await service.withUnitOfWork(async (work) => [
+      await ensureTeam(work, org.id, { ref: 'T-N', name: 'North <b>' }),
+      await ensureTeam(work, org.id, { ref: 'T-S', name: 'South' }),
+    ]);
+    const elsewhere = await service.organisation();
+    const theirs = await service.withUnitOfWork((work) => ensureTeam(work, elsewhere.id, { ref: 'T', name: 'T' }));
+    const invited = (email: string, team: string) =>
+      owner.post(`${base}/people/invite`, { email, role: 'tutor', team });
+    for (const team of [theirs!, 'x', '\0']) {
+      const refused = await invited('no@college.example', team);
+      assert.deepEqual([refused.status, /Choose an active team/.test(refused.text)], [422, true]);
+    }
+    const links = [
+      linkIn(await invited('one@college.example', north!)),
+      linkIn(await invited('two@college.example', south!)),
+    ];
+    assert.match((await owner.get(`${base}/people`)).text, /North &lt;b&gt;/);
+    await service.app.db.query('update learner_group set active = false where group_id = $1', [south]);
+    for (const link of links)
+      await visitor(service).post(link, { full_name: 'Tutor', password: 'a wholly new password 1' });
+    const members = await listMembers(service.app.db, org.id);
+    const teamsOf = (email: string) =>
+      service.app.db.query('select group_id from team_staff where organisation_id = $1 and user_id = $2', [
+        org.id,
+        members.find((one) => one.email === email)!.user_id,
+      ]);
+    assert.deepEqual(await teamsOf('one@college.example'), [{ group_id: north }]);
+    assert.deepEqual(await teamsOf('two@college.example'), []);
+  });
+
+  test('an organisation can require a second factor for all roles', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    const without = await Promise.all(
+      (['reviewer', 'tutor', 'auditor'] as const).map((role) =>
+        personOf(service, org.id, role, { secondFactor: false }),
+      ),
+    );
+    const answers = () => Promise.all(without.map(async (one) => (await one.get(base)).headers.location ?? 'opens'));
+    assert.deepEqual(await answers(), ['opens', 'opens', 'opens']);
+    assert.doesNotMatch((await owner.get(`${base}/people`)).text, /Not yet set up/);
+    assert.equal((await owner.fill(`${base}/settings`, { secondFactor: 'all' })).status, 303);
+    for (const location of await answers()) assert.match(location, /^\/console\/account\/second-factor/);
+    assert.match((await without[1]!.get('/console/account/second-factor')).text, /requires a second factor/);
+    assert.equal((await owner.get(`${base}/people`)).text.match(/Not yet set up/g)!.length, 3);
+    const elsewhere = await service.organisation();
+    const tutor = await personOf(service, elsewhere.id, 'tutor', { secondFactor: false });
+    assert.equal((await tutor.get(`/console/${elsewhere.publicId}`)).status, 200);
+    assert.equal((await owner.fill(`${base}/settings`, { secondFactor: 'some' })).status, 303);
+    assert.deepEqual(await answers(), ['opens', 'opens', 'opens']);
   });
 
   test('one owner remains, whoever removes whom at the same moment', async () => {

@@ -65,6 +65,22 @@ suite('the queue of reviews', async () => {
       assert.equal((await owner.get(`${base}/review/${id}/questions/${position}`)).status, 404);
   });
 
+  test('a reviewer decides on everyone’s results, but erases no learner, creates no key and invites nobody', async () => {
+    const reviewer = await personOf(service, org.id, 'reviewer');
+    const [{ id, learner }, other] = [await sits('Rev One', 'REV-1'), await sits('Rev Two', 'REV-2')];
+    assert.match((await reviewer.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}">.*Rev One`));
+    assert.equal((await decides(reviewer, id, 'confirm', { reason: 'Checked' })).status, 303);
+    const changed = await decides(reviewer, other.id, 'place', { level: 'Level 2', reason: 'Answers say more' });
+    assert.match(changed.headers.location!, /did=changed$/);
+    const { learner_id } = (await org.get(`/assessments/${id}`)).body.data.learner;
+    const home = await reviewer.get(base);
+    assert.doesNotMatch(home.text, /\/keys"|\/invite"|\/people"|\/log"/);
+    for (const path of ['keys', 'keys/create', 'invite', 'people', 'settings', 'log', `learners/${learner_id}/erase`])
+      assert.equal((await reviewer.get(`${base}/${path}`)).status, 404, path);
+    assert.equal((await reviewer.get(`${base}/learners/${learner_id}`)).status, 200);
+    assert.ok(learner);
+  });
+
   test('confirmed: feed, history and evidence say when and why; of two reviewers one decides, the other is told', async () => {
     const { id } = await sits('Ben Okoro', 'B-1');
     const before = (await org.get(`/assessments/${id}`)).body.data;
