@@ -44,6 +44,7 @@ export const queries: Record<string, string[]> = {
   '/results/lists/english-maths-below-level-2': ['group={group_id}'],
   '/results/spread': ['type=cohort', 'type=campus&subject=maths', 'group={group_id}'],
   '/results/progress': ['type=class&subject=maths', 'group={group_id}', 'group={group_id}&subject=maths'],
+  '/results/gaps': ['group={group_id}', 'group={group_id}&subject=maths&from=50'],
   '/review': ['why=borderline', 'subject=maths', 'state=asked', 'state=decided'],
   '/review/{assessment_id}': [],
   '/matching': ['kind=name', 'kind=reference', 'after={learner_id}'],

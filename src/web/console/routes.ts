@@ -32,6 +32,7 @@ import { resultExportRoutes, resultListRoutes } from './results/export.ts';
 import { resultImportRoutes } from './results/import.ts';
 import { distanceRoutes } from './results/distance.ts';
 import { distributionRoutes } from './results/distribution.ts';
+import { gapRoutes } from './results/gaps.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
@@ -57,6 +58,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...resultListRoutes,
   ...distributionRoutes,
   ...distanceRoutes,
+  ...gapRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,
   ...reviewQuestionRoutes,

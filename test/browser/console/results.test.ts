@@ -52,7 +52,9 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
         'results/export?subject=maths',
         'results/spread',
         `results/spread?group=${cohort.id}`,
+        'results/progress',
         `results/progress?group=${cohort.id}`,
+        `results/gaps?group=${cohort.id}&subject=maths`,
         'results/lists',
         'results/lists/digital-below-level-1?start=2026-09-01',
       ]) {

@@ -82,6 +82,18 @@ export async function progressOfLearners(
   }));
 }
 
+/** The IDs of the groups' current members whom the person may see, ordered by ID. */
+export async function membersOf(
+  tx: Tx,
+  organisationId: number,
+  { groupIds: [first, ...others], visibility }: Pick<ProgressFilter, 'groupIds' | 'visibility'>,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const values = [organisationId, first, others, visibility, after ?? nilUuid, limit];
+  return (await tx.query<{ learner_id: string }>(members, values)).map((row) => row.learner_id);
+}
+
 /** Reads a page of the groups' learners, ordered by ID. `next` is the next page's `after`; null on the last page. */
 export async function progressOf(
   tx: Tx,
@@ -90,17 +102,8 @@ export async function progressOf(
   after: string | null,
   limit: number,
 ): Promise<{ rows: Progress[]; next: string | null }> {
-  const { groupIds, visibility } = filter;
-  const [first, ...others] = groupIds;
-  const found = await tx.query<{ learner_id: string }>(members, [
-    organisationId,
-    first,
-    others,
-    visibility,
-    after ?? nilUuid,
-    limit + 1,
-  ]);
-  const ids = found.slice(0, limit).map((row) => row.learner_id);
+  const found = await membersOf(tx, organisationId, filter, after, limit + 1);
+  const ids = found.slice(0, limit);
   const rows = await progressOfLearners(tx, organisationId, ids, filter);
   return { rows, next: found.length > limit ? ids.at(-1)! : null };
 }

@@ -191,7 +191,10 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
       method,
       hasTotal && countedAt(at, zone),
     ],
-    actions: found.rows.length > 0 && exportLink(path, kept, 'Export distance travelled'),
+    actions: [
+      html`<a href="${withQuery(`${base}/results/gaps`, kept, {})}">Gaps by domain</a>`,
+      found.rows.length > 0 && exportLink(path, kept, 'Export distance travelled'),
+    ],
     caption: 'Learners with their results in each subject',
     none:
       found.next === null

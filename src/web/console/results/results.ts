@@ -105,7 +105,7 @@ async function results(visit: Visit): Promise<Answer> {
     title: 'Results',
     says: 'All completed results. Filter and export them.',
     actions: [
-      html`<a href="${base}/results/spread">Distribution of placements</a><a href="${base}/results/lists">Funding lists</a>`,
+      html`<a href="${base}/results/spread">Distribution of placements</a><a href="${base}/results/gaps">Gaps by domain</a><a href="${base}/results/lists">Funding lists</a>`,
       managers.includes(role) && html`<a href="${base}/results/import">Import results</a>`,
       rows.length > 0 && exportLink(path, kept, 'Export results'),
     ],

@@ -1,0 +1,61 @@
+import { type Tx, statement } from '../../../platform/db/database.ts';
+import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
+import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
+import { type ResultContent, contentOf } from '../body.ts';
+import { type ProgressFilter, membersOf } from './progress.ts';
+
+/** The latest result of a learner in a subject. */
+export type Latest = {
+  learner_id: string;
+  full_name: string;
+  ref: string | null;
+  assessment_id: string;
+  content: ResultContent;
+};
+
+const latest = statement('gaps.latest')`
+  select l.learner_id, l.full_name, l.ref, x.assessment_id, a.assessed_at, a.body
+    from unnest($2::uuid[]) as m(learner_id)
+    join learner l on l.organisation_id = $1 and l.learner_id = m.learner_id
+    cross join lateral (
+      select f.assessment_id from assessment_feed f
+       where f.organisation_id = $1 and f.learner_id = m.learner_id and not f.deleted and f.facet >> 3 = $3
+       order by f.assessed_at desc, f.assessment_id desc limit 1) x
+    join assessment a on a.organisation_id = $1 and a.assessment_id = x.assessment_id
+   where ${isVisibleLearner('m.learner_id', '$4')}`;
+type Row = Omit<Latest, 'content'> & { assessed_at: number; body: string };
+
+/** Reads the latest results of the groups' members. `members`: how many members were read. */
+export async function latestOfMembers(
+  tx: Tx,
+  organisationId: number,
+  filter: Pick<ProgressFilter, 'groupIds' | 'visibility'>,
+  subject: Subject,
+  limit: number,
+): Promise<{ rows: Latest[]; members: number; isMore: boolean }> {
+  const found = await membersOf(tx, organisationId, filter, null, limit + 1);
+  const values = [organisationId, found.slice(0, limit), subjects.indexOf(subject), filter.visibility];
+  const rows = await tx.query<Row>(latest, values);
+  return {
+    rows: rows.map(({ body, assessed_at, ...row }) => ({ ...row, content: contentOf(body, assessed_at) })),
+    members: Math.min(found.length, limit),
+    isMore: found.length > limit,
+  };
+}
+
+const needOf = ({ domains }: ResultContent) => {
+  const countOf = (status: string) => domains.filter((one) => one.status === status).length;
+  const scores = domains.flatMap(({ score_pct }) => score_pct ?? []);
+  const mean = scores.length === 0 ? 100 : scores.reduce((sum, one) => sum + one, 0) / scores.length;
+  return [-countOf('needs_support'), -countOf('developing'), mean] as const;
+};
+
+/** Puts the learner first who needs support in most domains, then by domains in development and by the mean score. */
+export function byNeed(rows: readonly Latest[]): Latest[] {
+  const keyed = rows.map((row) => ({ row, need: needOf(row.content) }));
+  keyed.sort(
+    ({ row: x, need: a }, { row: y, need: b }) =>
+      a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || x.learner_id.localeCompare(y.learner_id),
+  );
+  return keyed.map(({ row }) => row);
+}

@@ -1,0 +1,174 @@
+import { strengthsOf } from '../../../records/results/lists/distribution.ts';
+import { type Latest, byNeed, latestOfMembers } from '../../../records/results/lists/gaps.ts';
+import { placementOf } from '../../../records/results/lists/interval.ts';
+import { domainStatus, subjectName } from '../../../records/evidence/wording.ts';
+import { dayOf } from '../../../organisations/zone.ts';
+import { learnerReaders } from '../../../organisations/users/roles.ts';
+import type { Column } from '../../../platform/formats/sheet.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { limits } from '../../../platform/config/limits.ts';
+import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
+import { type LabelKind, count, day, label, number, plain, readCount, withQuery } from '../kit/blocks.ts';
+import { barChart } from '../kit/chart.ts';
+import { filtersOf } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { listPage, messagePage } from '../kit/page.ts';
+import { type Answer, type ConsoleRoute, type Visit, formRoutes, get } from '../kit/route.ts';
+import { downloaded, formatPage } from './export.ts';
+import { filterQuery, groupFields, groupOf, readResultFilter, subjectNames } from './filter.ts';
+import { exportLink } from './results.ts';
+
+export const gapRoutes: ConsoleRoute[] = [
+  get('/results/gaps', learnerReaders, gaps),
+  ...formRoutes('/results/gaps/export', learnerReaders, showExport, exportGaps, { proof: true }),
+];
+
+/** The most learners that the page and a file read, because they are sorted by need. */
+const maxSorted = 1000;
+const maxInFile = 20_000;
+/** Imported results may name other domains. A matrix has the most frequent names only. */
+const maxDomains = 8;
+
+const kinds: Record<string, LabelKind> = { secure: 'good', developing: 'wait', needs_support: 'bad' };
+
+export const subjectIn = (query: URLSearchParams): Subject =>
+  subjects.find((one) => one === query.get('subject')) ?? 'english';
+
+type Domains = Latest['content']['domains'];
+const domainIn = (row: Latest, of: string): Domains[number] | undefined =>
+  row.content.domains.find((one) => one.name === of);
+
+export const domainNames = (rows: readonly Latest[]): string[] => {
+  const found = strengthsOf(rows.map((row) => row.content));
+  const common = found.toSorted((x, y) => y.results - x.results).slice(0, maxDomains);
+  return found.filter((one) => common.includes(one)).map((one) => one.name);
+};
+
+function cell(row: Latest, of: string): Content {
+  const found = domainIn(row, of);
+  const status = found?.status ?? '';
+  return html`<span class="narrow-only">${of}: </span>${label(kinds[status] ?? 'off', domainStatus(found?.status ?? null))}${found?.score_pct == null ? null : html` <span class="hint">${found.score_pct}\u00a0%</span>`}`;
+}
+
+async function gaps(visit: Visit): Promise<Answer> {
+  const { app, base, organisationId: id, zone, path, query } = visit;
+  const { groupIds, visibility } = await readResultFilter(visit);
+  const subject = subjectIn(query);
+  const from = readCount(query, 'from');
+  const [groups, group, found] = await Promise.all([
+    groupFields(visit),
+    groupIds.length === 0 ? null : groupOf(visit, groupIds[0]!),
+    groupIds.length === 0
+      ? null
+      : app.db.snapshot((tx) => latestOfMembers(tx, id, { groupIds, visibility }, subject, maxSorted)),
+  ]);
+  const sorted = byNeed(found?.rows ?? []);
+  const rows = sorted.slice(from, from + limits.consoleRows);
+  const domains = domainNames(sorted);
+  const kept = filterQuery(query, []);
+  kept.set('subject', subject);
+  const without = found === null ? 0 : found.members - sorted.length;
+  const needing = strengthsOf(sorted.map((row) => row.content)).filter((one) => domains.includes(one.name));
+  return listPage<Latest>(visit, {
+    title: 'Gaps by domain',
+    heading: group === null ? undefined : html`Gaps by domain: ${name(group.name)}`,
+    back: { to: `${base}/results`, label: 'Results' },
+    says: 'The domains of each learner’s latest result. Learners who need most support come first.',
+    actions: rows.length > 0 && exportLink(path, kept, 'Export gaps'),
+    filters: () => [groups, filtersOf(visit).select('subject', 'Subject', subjectNames, { value: subject })],
+    note: found !== null && [
+      found.isMore &&
+        html`<p class="note">The group has more than ${number(maxSorted)} learners. The page shows ${number(maxSorted)} of them. Choose a smaller group, or export all.</p>`,
+      without > 0 &&
+        html`<p class="hint">${count(without, 'learner has', 'learners have')} no result in ${subjectName(subject)}.</p>`,
+      sorted.length > 0 &&
+        barChart({
+          caption: `${subjectName(subject)}: learners who need support, of ${number(sorted.length)}`,
+          of: 'Domain',
+          value: 'Learners',
+          rows: needing.map((one) => ({ label: one.name, value: one.statuses.get('needs_support') ?? 0 })),
+        }),
+    ],
+    caption: html`<span class="matrix">${subjectName(subject)}: learners by domain, greatest need first. Print this page to get the matrix on paper.</span>`,
+    none:
+      found === null
+        ? 'Choose a team or a group.'
+        : `No learner of this group has a result in ${subjectName(subject)}.`,
+    sticky: true,
+    rows,
+    columns: {
+      Learner: (row) =>
+        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+      Placement: plain(
+        (row) =>
+          html`<a href="${base}/results/${row.assessment_id}">${placementOf(row.content)}</a> <span class="hint">${day(row.content.assessed_at_us, zone)}</span>`,
+      ),
+      ...Object.fromEntries(domains.map((one) => [one, (row: Latest) => cell(row, one)])),
+    },
+    next: from + limits.consoleRows < sorted.length ? String(from + limits.consoleRows) : null,
+    after: 'from',
+    kept,
+  });
+}
+
+async function showExport(visit: Visit): Promise<Answer> {
+  const kept = filterQuery(visit.query, []);
+  const page = {
+    title: 'Export gaps',
+    back: { to: withQuery(`${visit.base}/results/gaps`, kept, {}), label: 'Gaps by domain' },
+    intro: html`<p>The file contains each learner of the group, with score and status of each domain. It contains names. Store it securely, and delete it after use.</p>`,
+  };
+  return formatPage(visit, page, kept);
+}
+
+function gapColumns(domains: readonly string[], zone: string): Column<Latest>[] {
+  const text = (key: string, head: string, width: number, value: (row: Latest) => string | null): Column<Latest> => ({
+    ...{ key, head, width, value },
+    kind: 'text',
+  });
+  return [
+    text('learner', 'Learner', 28, (row) => row.full_name),
+    text('reference', 'Reference', 16, (row) => row.ref),
+    text('placement', 'Placement', 20, (row) => placementOf(row.content)),
+    text('assessed', `Assessed (${zone})`, 14, (row) => dayOf(new Date(row.content.assessed_at_us / 1000), zone)),
+    ...domains.flatMap((one, i): Column<Latest>[] => [
+      text(`domain_${i + 1}`, one, 16, (row) => domainStatus(domainIn(row, one)?.status ?? null)),
+      {
+        ...{ key: `domain_${i + 1}_score`, head: `${one}: score in %`, width: 8, kind: 'number' },
+        value: (row) => domainIn(row, one)?.score_pct ?? null,
+      },
+    ]),
+  ];
+}
+
+async function exportGaps(visit: Visit): Promise<Answer> {
+  const { app, base, zone, organisationId: id, query } = visit;
+  const { groupIds, visibility } = await readResultFilter(visit);
+  if (groupIds.length === 0) return { to: `${base}/results/gaps` };
+  const subject = subjectIn(query);
+  const { rows, isMore } = await app.db.snapshot((tx) =>
+    latestOfMembers(tx, id, { groupIds, visibility }, subject, maxInFile),
+  );
+  if (isMore)
+    return {
+      status: 422,
+      ...messagePage(
+        'There are too many learners',
+        `A file holds ${number(maxInFile)} learners. Choose a smaller group.`,
+      ),
+    };
+  const sorted = byNeed(rows);
+  const columns = gapColumns(domainNames(sorted), zone);
+  return downloaded(visit, {
+    name: `gaps-${subject}`,
+    resource: 'gaps',
+    kept: filterQuery(query, []),
+    sheetOf: () => ({
+      name: 'Gaps',
+      columns,
+      rows: (async function* () {
+        yield sorted;
+      })(),
+    }),
+  });
+}
