@@ -1,23 +1,23 @@
 // Made from docs/openapi.json by test/support/documents/client-types.ts: npm run check -- --write.
 
-/** An entry of the feed of results: a result, a tombstone, or a scope exit. */
+/** A result, a tombstone or a scope exit. */
 export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
 
 /** The result of a completed assessment. */
 export type Assessment = {
   /** The result's ID. It never changes. */
   assessment_id: string;
-  /** Distinguishes a result from a tombstone. */
+  /** A tombstone has the status deleted. */
   status: 'completed';
-  /** Sync position: rises whenever anything in this record changes. */
+  /** When anything in this record last changed. The parameter since filters by this time. */
   updated_at: string;
   /** The learner who took the assessment. */
   learner: {
-    /** Opaque; the same for as long as the learner exists. */
+    /** ID of the learner. It does not change. */
     learner_id: string;
-    /** Your own learner reference. */
+    /** Your own learner reference. Null: the learner has none. */
     ref: string | null;
-    /** The learner's name now. */
+    /** Current name of the learner. */
     full_name: string;
   };
   /** When the learner finished the assessment. */
@@ -26,41 +26,41 @@ export type Assessment = {
   subject: 'digital' | 'english' | 'maths';
   /** Name of the assessment framework. */
   framework: string;
-  /** Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3. */
+  /** Placement within the RQF level descriptors: Entry Level, Level 1, Level 2 or Level 3. Null: below Entry Level or not placed. */
   rqf_level: string | null;
-  /** ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5. */
+  /** Level with the numbers of ILR PriorLevel: 1 is Entry Level, 2 is Level 1, 3 is Level 2, 5 is Level 3. Do not copy the code into an ILR return as prior attainment: it is an assessed level, not a qualification. Null with below_level_1 true: below Entry Level. Null with below_level_1 null: not placed. */
   rqf_level_code: 1 | 2 | 3 | 5 | null;
-  /** The result is below Level 1: the digital entitlement eligibility gate where subject is digital. */
+  /** Whether the result is below Level 1. If subject is digital, this is the gate of the digital entitlement. Null: not placed. */
   below_level_1: boolean | null;
-  /** Level with its sub-level of Entry; open to other text. */
+  /** Level, with the sub-level of Entry Level. Open enum. */
   working_level: string | null;
-  /** The level above working_level; null at the highest level. */
+  /** The level above working_level. Null: working_level is the highest level. */
   recommended_next_level: string | null;
-  /** A 95 % confidence interval crossed the deciding rule's threshold. */
+  /** True: the result is close to a level boundary. A 95% confidence interval crossed the deciding rule's threshold. */
   is_borderline: boolean;
-  /** The two scoring engines placed the result a full level or more apart. */
+  /** True: the 2 scoring engines placed the result at least one full level apart. */
   needs_review: boolean;
-  /** Time of the last human review of this result. Left out without a human review. The flags stay unchanged, because they show how the result came about. */
+  /** When a person at the training provider last decided on this result. Absent without a human review. A review does not change is_borderline and needs_review. */
   reviewed_at?: string;
   /** The domains of the subject. */
   domains: Domain[];
-  /** The probability of each level by its name in working_level, lowest level first, in thousandths that add up to 1. Provisional until the difficulty of the questions is measured on answers; an assumed error of the difficulty is included. Null if the probability is unknown, as in most imported results, or if a person has set the level. */
+  /** Probability of each level, lowest level first. The names are values of working_level, and the sum is 1. The probabilities are provisional until answers have shown how difficult each question is, and allow for this error. Null: not known, as in most imported results, or a person has set the level. */
   level_probabilities: Record<string, number> | null;
-  /** Address of the evidence PDF in this API. */
+  /** URL of the evidence PDF in this API. */
   evidence_pack_url: string;
-  /** SHA-256 of the evidence PDF. */
+  /** SHA-256 of the evidence PDF. Null: no PDF exists yet. The first read creates the PDF. */
   report_sha256: string | null;
   /** The learner's active groups. */
   groups: GroupSummary[];
 };
 
-/** A part of the subject, and how the learner did in it. */
+/** A domain of the subject, with its score. */
 export type Domain = {
   /** Name of the domain. */
   name: string;
-  /** Score in per cent; null when not judged. */
+  /** Score in per cent. Null: not judged. */
   score_pct: number | null;
-  /** Open enum: secure, developing, needs_support, not_assessed; null when not judged. */
+  /** Open enum: secure, developing, needs_support, not_assessed. Null: not judged. */
   status: string | null;
 };
 
@@ -72,59 +72,59 @@ export type GroupSummary = {
   ref: string;
   /** Name of the group. */
   name: string;
-  /** Open enum: tolerate values that you do not know. */
+  /** Open enum. Accept values that you do not know. */
   type: string;
 };
 
-/** The record was withdrawn: remove it. */
+/** The result was withdrawn. Remove it from your copy. */
 export type Tombstone = {
   /** The result's ID. It never changes. */
   assessment_id: string;
-  /** Distinguishes a tombstone from a result. */
+  /** A result has the status completed. */
   status: 'deleted';
-  /** Sync position: when the record left the feed. */
+  /** When the record left the feed. The parameter since filters by this time. */
   updated_at: string;
 };
 
-/** Only on polls with group_id and since: the learner left the requested groups. */
+/** The learner left the requested groups. Only requests with group_id and since return scope exits. */
 export type ScopeExitTombstone = {
   /** The result's ID. It never changes. */
   assessment_id: string;
-  /** Sync position: when the record left the feed. */
+  /** When the record left the feed. The parameter since filters by this time. */
   updated_at: string;
   /** Only scope exits have this field. */
   removed: {
-    /** The result still exists. */
+    /** Always left_scope. The result still exists. */
     reason: 'left_scope';
-    /** The filter that the learner left. */
+    /** Always group_id: the filter that the result no longer matches. */
     scope: 'group_id';
   };
 };
 
-/** Where the next page is. */
+/** The page size, and the next page. */
 export type Pagination = {
-  /** The page size that was used. */
+  /** Number of entries on a page. */
   limit: number;
   /** Whether another page follows. */
   has_more: boolean;
-  /** Absolute address of the next page; null when exhausted. */
+  /** Absolute URL of the next page. Null: this is the last page. */
   next: string | null;
 };
 
-/** The sums of buckets, or with buckets the results in them. */
+/** The sums of all buckets, or the results in the requested buckets. */
 export type FeedDigest = DigestBuckets | DigestMembers;
 
-/** The sums of every bucket. */
+/** The sums of all buckets. */
 export type DigestBuckets = {
-  /** Number of an ID's last bits that name its bucket. */
+  /** How many last bits of an ID are its bucket number. */
   bits: number;
-  /** How far the feed went at the moment that this shows. */
+  /** The X-Sync-Through at the time of the response. */
   through: string;
-  /** Live results. */
+  /** Number of results. */
   n: number;
-  /** The sum of their first words modulo 2^32. */
+  /** Sum of the first words of the results modulo 2^32. */
   w1: number;
-  /** The sum of their second words modulo 2^32. */
+  /** Sum of the second words of the results modulo 2^32. */
   w2: number;
   /** For each bucket, from 0 on: n, w1 and w2 of the results whose IDs end in its bits. Hash 24 bytes with SHA-256: the 16 bytes of the ID, then updated_at in milliseconds since 1970 as 8 bytes, big-endian. The first 8 bytes of the hash are the two words of a result. */
   buckets: number[][];
@@ -132,39 +132,39 @@ export type DigestBuckets = {
 
 /** The results in the requested buckets. */
 export type DigestMembers = {
-  /** Number of an ID's last bits that name its bucket. */
+  /** How many last bits of an ID are its bucket number. */
   bits: number;
-  /** How far the feed went at the moment that this shows. */
+  /** The X-Sync-Through at the time of the response. */
   through: string;
   /** The results in the requested buckets. */
   assessments: {
     /** The result's ID. It never changes. */
     assessment_id: string;
-    /** Sync position of the result. */
+    /** The updated_at of the result. */
     updated_at: string;
   }[];
 };
 
-/** An entry of the list of learners: a learner or a tombstone. */
+/** A learner or a tombstone. */
 export type LearnerEntry = Learner | LearnerTombstone;
 
 /** A learner with the newest result of each subject. */
 export type Learner = {
-  /** Opaque; the same for as long as the learner exists. */
+  /** ID of the learner. It does not change. */
   learner_id: string;
-  /** Distinguishes a learner from a tombstone. */
+  /** A tombstone has the status deleted. */
   status: 'active';
-  /** Your own learner reference. */
+  /** Your own learner reference. Null: the learner has none. */
   ref: string | null;
-  /** The learner's name now. */
+  /** Current name of the learner. */
   full_name: string;
-  /** When the newest result was assessed; null without a result. */
+  /** When the learner finished the newest assessment. Null: no result. */
   last_assessed_at: string | null;
   /** The newest completed result of each subject. */
   last_assessed: LastAssessed[];
   /** Active groups. */
   groups: GroupSummary[];
-  /** What since is evaluated against. */
+  /** When anything in this record last changed. The parameter since filters by this time. */
   updated_at: string;
 };
 
@@ -176,59 +176,59 @@ export type LastAssessed = {
   assessment_id: string;
   /** When the learner finished the assessment. */
   assessed_at: string;
-  /** Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3. */
+  /** Placement within the RQF level descriptors: Entry Level, Level 1, Level 2 or Level 3. Null: below Entry Level or not placed. */
   rqf_level: string | null;
-  /** ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5. */
+  /** Level with the numbers of ILR PriorLevel: 1 is Entry Level, 2 is Level 1, 3 is Level 2, 5 is Level 3. Do not copy the code into an ILR return as prior attainment: it is an assessed level, not a qualification. Null with below_level_1 true: below Entry Level. Null with below_level_1 null: not placed. */
   rqf_level_code: 1 | 2 | 3 | 5 | null;
-  /** The result is below Level 1: the digital entitlement eligibility gate where subject is digital. */
+  /** Whether the result is below Level 1. If subject is digital, this is the gate of the digital entitlement. Null: not placed. */
   below_level_1: boolean | null;
-  /** Level with its sub-level of Entry; open to other text. */
+  /** Level, with the sub-level of Entry Level. Open enum. */
   working_level: string | null;
-  /** The level above working_level; null at the highest level. */
+  /** The level above working_level. Null: working_level is the highest level. */
   recommended_next_level: string | null;
 };
 
-/** Nothing of the learner is left: remove what you hold of them. */
+/** The learner was erased or merged. Remove the learner from your copy. */
 export type LearnerTombstone = {
-  /** Opaque; the same for as long as the learner exists. */
+  /** ID of the learner. It does not change. */
   learner_id: string;
-  /** Distinguishes a tombstone from a learner. */
+  /** A learner has the status active. */
   status: 'deleted';
-  /** Sync position: when the learner was removed. */
+  /** When the learner was removed. The parameter since filters by this time. */
   updated_at: string;
 };
 
 /** A learner with every completed result. */
 export type LearnerDetail = {
-  /** Opaque; the same for as long as the learner exists. */
+  /** ID of the learner. It does not change. */
   learner_id: string;
-  /** Distinguishes a learner from a tombstone. */
+  /** A tombstone has the status deleted. */
   status: 'active';
-  /** Your own learner reference. */
+  /** Your own learner reference. Null: the learner has none. */
   ref: string | null;
-  /** The learner's name now. */
+  /** Current name of the learner. */
   full_name: string;
-  /** When the newest result was assessed; null without a result. */
+  /** When the learner finished the newest assessment. Null: no result. */
   last_assessed_at: string | null;
   /** The newest completed result of each subject. */
   last_assessed: LastAssessed[];
   /** Active groups. */
   groups: GroupSummary[];
-  /** What since is evaluated against. */
+  /** When anything in this record last changed. The parameter since filters by this time. */
   updated_at: string;
   /** Completed results, newest first. */
   assessments: Assessment[];
 };
 
-/** The learner and the open invitation. */
+/** The learner, and the open invitation. */
 export type Provisioned = {
-  /** Opaque; the same for as long as the learner exists. */
+  /** ID of the learner. It does not change. */
   learner_id: string;
-  /** Your own learner reference. */
+  /** Your own learner reference. Null: the learner has none. */
   ref: string | null;
   /** The learner's full name. */
   full_name: string;
-  /** Where the learner sits the assessment. Hand it to this learner only. */
+  /** Link to the assessment. Give the link to this learner only. */
   assessment_url: string;
   /** The invitation's ID. */
   invitation_id: string;
@@ -236,7 +236,7 @@ export type Provisioned = {
   expires_at: string;
   /** All active groups of the learner. */
   groups: GroupSummary[];
-  /** Groups of the request that are archived: joined, but shown nowhere until they are active again. */
+  /** Archived groups of the request. The learner is a member, but responses show the groups only when they are active again. */
   archived_groups: GroupSummary[];
   /** When the invitation was created. */
   created_at: string;
@@ -246,17 +246,17 @@ export type Provisioned = {
 export type ProvisionInput = {
   /** The learner's full name. */
   full_name: string;
-  /** The address that receives the invitation. */
+  /** Email address that receives the invitation. */
   email?: string;
-  /** Your own learner reference. A reference that exists updates its learner. */
+  /** Your own learner reference. If a learner has this reference, the endpoint updates the learner. */
   ref?: string;
-  /** Requires ref. Missing groups are created, existing ones joined. */
+  /** Groups of the learner. The endpoint creates missing groups. groups requires ref. */
   groups?: GroupInput[];
 };
 
-/** A group to create or to join. */
+/** A group to create, or an existing group. */
 export type GroupInput = {
-  /** Your own group reference. With type, it identifies the group. */
+  /** Your own group reference. type and ref identify the group. */
   ref: string;
   /** Name of the group. */
   name: string;
@@ -283,13 +283,13 @@ export type Group = {
   ref: string;
   /** Name of the group. */
   name: string;
-  /** Open enum. Groups of type team are managed from the organisation's teams. */
+  /** Open enum. The organisation manages groups of type team in the console. */
   type: string;
-  /** False: archived. */
+  /** False: the group is archived. */
   active: boolean;
   /** When the group was created. */
   created_at: string;
-  /** The time that since is compared with. */
+  /** When the group last changed. The parameter since filters by this time. */
   updated_at: string;
 };
 
@@ -301,23 +301,23 @@ export type GroupDetail = {
   ref: string;
   /** Name of the group. */
   name: string;
-  /** Open enum. Groups of type team are managed from the organisation's teams. */
+  /** Open enum. The organisation manages groups of type team in the console. */
   type: string;
-  /** False: archived. */
+  /** False: the group is archived. */
   active: boolean;
   /** When the group was created. */
   created_at: string;
-  /** The time that since is compared with. */
+  /** When the group last changed. The parameter since filters by this time. */
   updated_at: string;
-  /** Active members. */
+  /** Number of active members. */
   member_count: number;
 };
 
-/** At least one change. */
+/** Changes to the group: at least one field. */
 export type GroupChange = {
   /** The new name. */
   name?: string;
-  /** False archives the group. */
+  /** False archives the group. True reactivates the group. */
   active?: boolean;
 };
 
@@ -329,78 +329,78 @@ export type LearnerRefs = {
 
 /** A webhook endpoint. */
 export type WebhookEndpoint = {
-  /** The endpoint's ID. */
+  /** ID of the webhook endpoint. */
   id: string;
-  /** Address that receives the events. */
+  /** URL that receives the events. */
   url: string;
-  /** Types of events that the endpoint receives. */
+  /** Types of events that the webhook endpoint receives. */
   event_types: ('assessment.completed' | 'learner.groups.updated')[];
-  /** Null: all groups. */
+  /** Groups whose events the webhook endpoint receives. Null: all groups. */
   group_ids: string[] | null;
-  /** Only an active endpoint receives deliveries. */
+  /** The service delivers to active webhook endpoints only. */
   status: 'active' | 'paused' | 'disabled';
-  /** Why the service disabled the endpoint; otherwise null. */
+  /** Why the service disabled the webhook endpoint. Null: not disabled. */
   disabled_reason: string | null;
-  /** When the endpoint was registered. */
+  /** When the webhook endpoint was registered. */
   created_at: string;
-  /** When the endpoint last changed. */
+  /** When the webhook endpoint last changed. */
   updated_at: string;
 };
 
 /** A new webhook endpoint with its signing secret. */
 export type RegisteredWebhookEndpoint = {
-  /** The endpoint's ID. */
+  /** ID of the webhook endpoint. */
   id: string;
-  /** Address that receives the events. */
+  /** URL that receives the events. */
   url: string;
-  /** Types of events that the endpoint receives. */
+  /** Types of events that the webhook endpoint receives. */
   event_types: ('assessment.completed' | 'learner.groups.updated')[];
-  /** Null: all groups. */
+  /** Groups whose events the webhook endpoint receives. Null: all groups. */
   group_ids: string[] | null;
-  /** Only an active endpoint receives deliveries. */
+  /** The service delivers to active webhook endpoints only. */
   status: 'active' | 'paused' | 'disabled';
-  /** Why the service disabled the endpoint; otherwise null. */
+  /** Why the service disabled the webhook endpoint. Null: not disabled. */
   disabled_reason: string | null;
-  /** When the endpoint was registered. */
+  /** When the webhook endpoint was registered. */
   created_at: string;
-  /** When the endpoint last changed. */
+  /** When the webhook endpoint last changed. */
   updated_at: string;
-  /** Signing secret: shown this once only. */
+  /** Signing secret. Only this response shows the secret. */
   secret: string;
 };
 
-/** The endpoint to register. */
+/** The webhook endpoint to register. */
 export type WebhookInput = {
-  /** An https address that the public internet can reach, without credentials or fragment. */
+  /** HTTPS URL that the public internet can reach, without credentials or fragment. */
   url: string;
-  /** Omitted: assessment.completed. */
+  /** Types of events to receive. Default: assessment.completed. */
   event_types?: ('assessment.completed' | 'learner.groups.updated')[];
-  /** Omitted: all groups. */
+  /** Groups whose events to receive. Default: all groups. */
   group_ids?: string[];
 };
 
 /** A line of GET /events. */
 export type EventLine = {
-  /** Open enum: open, delivery, heartbeat, end. Pass over others. */
+  /** Open enum: open, delivery, heartbeat, end. Ignore other values. */
   type: string;
-  /** Where to go on after an interruption. */
+  /** Send this value after an interruption. */
   after: string;
-  /** Of open: what deliveries are signed with, the same whenever this key listens. */
+  /** In an open line: the signing secret of this access key for GET /events. It does not change. */
   secret?: string;
-  /** Of open: how often a line comes at least. */
+  /** In an open line: the longest time between 2 lines. */
   heartbeat_seconds?: number;
-  /** Of delivery: the type of the event. */
+  /** In a delivery line: the type of the event. */
   event?: string;
-  /** Of delivery: the same for the same event, however often it comes. */
+  /** In a delivery line: the ID of the delivery. A repeat of the event has the same ID. */
   delivery_id?: string;
   headers?: DeliveryHeaders;
-  /** Of delivery: the bytes that an endpoint gets, as text. */
+  /** In a delivery line: the body of a delivery, as text. */
   body?: string;
-  /** Of end: stopping (connect again), key_gone, or another. */
+  /** In an end line: stopping (connect again), key_gone or another reason. */
   reason?: string;
 };
 
-/** The headers that an endpoint gets. */
+/** In a delivery line: the headers of a delivery. */
 export type DeliveryHeaders = Record<string, string>;
 
 /** A learner completed an assessment. */
@@ -410,7 +410,7 @@ export type AssessmentCompleted = {
   /** When the event occurred. */
   occurred_at: string;
   data: Assessment;
-  /** Every group of the learner, archived ones included. */
+  /** Every group of the learner, also archived groups. */
   group_ids: string[];
 };
 
@@ -507,33 +507,33 @@ export type Operations = {
     body: undefined;
     reply: undefined;
   };
-  /** Follow the feed of results */
+  /** List results */
   listAssessments: {
     path: {};
     query: {
-      /** Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk. */
+      /** Records whose updated_at is at or after this time: new and amended results, tombstones and, with group_id, scope exits. Send the X-Sync-Through of your last finished sync. */
       since?: string;
-      /** One learner by your own reference. Safe with since: a reference that reaches a learner once reaches them for good, after a change or a merge too. */
+      /** One learner by your own learner reference. Safe with since: the reference names the same learner, also after a change or a merge. */
       learner_ref?: string;
       /** One or more subjects. Safe with since: it never changes. */
       subject?: readonly ('digital' | 'english' | 'maths')[];
-      /** Assessed at or after. Safe with since: it never changes. */
+      /** Results assessed at or after this time. Safe with since: it never changes. */
       assessed_from?: string;
-      /** Assessed at or before. Safe with since: it never changes. */
+      /** Results assessed at or before this time. Safe with since: it never changes. */
       assessed_to?: string;
       /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). Safe with since: it never changes. */
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. Safe with since: it never changes. */
       below_level_1?: boolean;
-      /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
+      /** completed, deleted or both. Unsafe with since: without deleted, an incremental sync does not show withdrawn results. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a full sync is still needed. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit, and you still need a full sync. */
       group_id?: readonly string[];
-      /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
+      /** The order. By -updated_at, pages can miss records that change while you read. Rejected with since: an incremental sync has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
@@ -543,39 +543,39 @@ export type Operations = {
       pagination: Pagination;
     };
   };
-  /** Follow the feed of results: headers alone */
+  /** List results: headers alone */
   listAssessmentsHead: {
     path: {};
     query: {
-      /** Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk. */
+      /** Records whose updated_at is at or after this time: new and amended results, tombstones and, with group_id, scope exits. Send the X-Sync-Through of your last finished sync. */
       since?: string;
-      /** One learner by your own reference. Safe with since: a reference that reaches a learner once reaches them for good, after a change or a merge too. */
+      /** One learner by your own learner reference. Safe with since: the reference names the same learner, also after a change or a merge. */
       learner_ref?: string;
       /** One or more subjects. Safe with since: it never changes. */
       subject?: readonly ('digital' | 'english' | 'maths')[];
-      /** Assessed at or after. Safe with since: it never changes. */
+      /** Results assessed at or after this time. Safe with since: it never changes. */
       assessed_from?: string;
-      /** Assessed at or before. Safe with since: it never changes. */
+      /** Results assessed at or before this time. Safe with since: it never changes. */
       assessed_to?: string;
       /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). Safe with since: it never changes. */
       rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
       /** Whether the result is below Level 1. Safe with since: it never changes. */
       below_level_1?: boolean;
-      /** completed, deleted or both. Unsafe with since: without deleted a poll never says that a result was withdrawn. */
+      /** completed, deleted or both. Unsafe with since: without deleted, an incremental sync does not show withdrawn results. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave: the poll then carries a scope exit, and a full sync is still needed. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit, and you still need a full sync. */
       group_id?: readonly string[];
-      /** The order. A walk by -updated_at can miss records that move while you walk. Refused with since: a delta feed has one order. */
+      /** The order. By -updated_at, pages can miss records that change while you read. Rejected with since: an incremental sync has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
     reply: undefined;
   };
-  /** Find what a copy lacks */
+  /** Find differences in a local copy */
   getAssessmentDigest: {
     path: {};
     query: {
@@ -587,9 +587,9 @@ export type Operations = {
       below_level_1?: boolean;
       /** At most 20 group IDs: assessments of the groups' active members. */
       group_id?: readonly string[];
-      /** How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it 16. */
+      /** How many last bits of an ID are its bucket number. Default: 16, which makes 65536 buckets. */
       bits?: number;
-      /** The buckets whose results are wanted, instead of sums. */
+      /** List the results in these buckets instead of sums. */
       buckets?: readonly number[];
     };
     body: undefined;
@@ -597,7 +597,7 @@ export type Operations = {
       data: FeedDigest;
     };
   };
-  /** Find what a copy lacks: headers alone */
+  /** Find differences in a local copy: headers alone */
   getAssessmentDigestHead: {
     path: {};
     query: {
@@ -609,9 +609,9 @@ export type Operations = {
       below_level_1?: boolean;
       /** At most 20 group IDs: assessments of the groups' active members. */
       group_id?: readonly string[];
-      /** How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it 16. */
+      /** How many last bits of an ID are its bucket number. Default: 16, which makes 65536 buckets. */
       bits?: number;
-      /** The buckets whose results are wanted, instead of sums. */
+      /** List the results in these buckets instead of sums. */
       buckets?: readonly number[];
     };
     body: undefined;
@@ -663,11 +663,11 @@ export type Operations = {
   listLearners: {
     path: {};
     query: {
-      /** Learners whose updated_at is at or after it. */
+      /** Learners whose updated_at is at or after this time. */
       since?: string;
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
@@ -681,11 +681,11 @@ export type Operations = {
   listLearnersHead: {
     path: {};
     query: {
-      /** Learners whose updated_at is at or after it. */
+      /** Learners whose updated_at is at or after this time. */
       since?: string;
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
@@ -726,7 +726,7 @@ export type Operations = {
   listGroups: {
     path: {};
     query: {
-      /** Groups whose updated_at is at or after it. */
+      /** Groups whose updated_at is at or after this time. */
       since?: string;
       /** One or more group types. Safe with since: it never changes. */
       type?: readonly (
@@ -743,11 +743,11 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group. */
+      /** True: active groups only. False: archived groups only. Unsafe with since: an incremental sync does not show that a group left the list. Sync without active, and read active of each group. */
       active?: boolean;
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
@@ -761,7 +761,7 @@ export type Operations = {
   listGroupsHead: {
     path: {};
     query: {
-      /** Groups whose updated_at is at or after it. */
+      /** Groups whose updated_at is at or after this time. */
       since?: string;
       /** One or more group types. Safe with since: it never changes. */
       type?: readonly (
@@ -778,11 +778,11 @@ export type Operations = {
         | 'year_group'
         | 'team'
       )[];
-      /** Only active groups, or only archived ones. Unsafe with since: a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group. */
+      /** True: active groups only. False: archived groups only. Unsafe with since: an incremental sync does not show that a group left the list. Sync without active, and read active of each group. */
       active?: boolean;
-      /** Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires. */
+      /** Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire. */
       cursor?: string;
-      /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
+      /** Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used. */
       limit?: number;
     };
     body: undefined;
@@ -863,25 +863,25 @@ export type Operations = {
       not_members: string[];
     };
   };
-  /** List the registered endpoints */
+  /** List webhook endpoints */
   listWebhooks: {
     path: {};
     query: {};
     body: undefined;
     reply: {
-      /** The endpoints. */
+      /** The webhook endpoints. */
       data: WebhookEndpoint[];
       pagination: Pagination;
     };
   };
-  /** List the registered endpoints: headers alone */
+  /** List webhook endpoints: headers alone */
   listWebhooksHead: {
     path: {};
     query: {};
     body: undefined;
     reply: undefined;
   };
-  /** Register an endpoint */
+  /** Register a webhook endpoint */
   registerWebhook: {
     path: {};
     query: {};
@@ -890,10 +890,10 @@ export type Operations = {
       data: RegisteredWebhookEndpoint;
     };
   };
-  /** Remove an endpoint */
+  /** Remove a webhook endpoint */
   removeWebhook: {
     path: {
-      /** The endpoint's ID. */
+      /** ID of the webhook endpoint. */
       id: string;
     };
     query: {};

@@ -183,14 +183,18 @@ async function bodyFor(
 const exampleAfter = '1769850012345.5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
 const listenQuery = [
-  some('event_types', 'Types of events; without it every type that the key may see.', among(eventTypes)),
+  some(
+    'event_types',
+    'Types of events to receive. Default: every type that the access key may see.',
+    among(eventTypes),
+  ),
   {
     ...groupIds,
-    description: `At most ${limits.filterGroups} group IDs: events of their members, as for an endpoint's group_ids.`,
+    description: `At most ${limits.filterGroups} group IDs, like group_ids of a webhook endpoint. Default: all groups.`,
   },
   one(
     'after',
-    'The after of the last line that you took: what has happened since then comes first. Without it: from now on.',
+    'The after of the last line that you handled. The response begins with later events. Default: new events only.',
     {
       schema: { type: 'string', examples: [exampleAfter] },
       expected: 'the after of a line',
@@ -199,30 +203,43 @@ const listenQuery = [
   ),
 ];
 
-const afterField = Type.String({ description: 'Where to go on after an interruption.' });
+const afterField = Type.String({ description: 'Send this value after an interruption.' });
 
 const DeliveryHeaders = Type.Unsafe<Record<string, string>>(
   Type.Object(
     {},
-    { $id: 'DeliveryHeaders', additionalProperties: Type.String(), description: 'The headers that an endpoint gets.' },
+    {
+      $id: 'DeliveryHeaders',
+      additionalProperties: Type.String(),
+      description: 'In a delivery line: the headers of a delivery.',
+    },
   ),
 );
 
 const EventLine = Type.Object(
   {
-    type: Type.String({ description: 'Open enum: open, delivery, heartbeat, end. Pass over others.' }),
+    type: Type.String({ description: 'Open enum: open, delivery, heartbeat, end. Ignore other values.' }),
     after: afterField,
     secret: Type.Optional(
-      Type.String({ description: 'Of open: what deliveries are signed with, the same whenever this key listens.' }),
+      Type.String({
+        description: 'In an open line: the signing secret of this access key for GET /events. It does not change.',
+      }),
     ),
-    heartbeat_seconds: Type.Optional(Type.Integer({ description: 'Of open: how often a line comes at least.' })),
-    event: Type.Optional(Type.String({ description: 'Of delivery: the type of the event.' })),
+    heartbeat_seconds: Type.Optional(
+      Type.Integer({ description: 'In an open line: the longest time between 2 lines.' }),
+    ),
+    event: Type.Optional(Type.String({ description: 'In a delivery line: the type of the event.' })),
     delivery_id: Type.Optional(
-      Type.String({ format: 'uuid', description: 'Of delivery: the same for the same event, however often it comes.' }),
+      Type.String({
+        format: 'uuid',
+        description: 'In a delivery line: the ID of the delivery. A repeat of the event has the same ID.',
+      }),
     ),
     headers: Type.Optional(DeliveryHeaders),
-    body: Type.Optional(Type.String({ description: 'Of delivery: the bytes that an endpoint gets, as text.' })),
-    reason: Type.Optional(Type.String({ description: 'Of end: stopping (connect again), key_gone, or another.' })),
+    body: Type.Optional(Type.String({ description: 'In a delivery line: the body of a delivery, as text.' })),
+    reason: Type.Optional(
+      Type.String({ description: 'In an end line: stopping (connect again), key_gone or another reason.' }),
+    ),
   },
   { $id: 'EventLine', description: 'A line of GET /events.' },
 );
@@ -233,13 +250,13 @@ export const listenRoute: Route = {
   id: 'listenToEvents',
   tag: 'Webhooks',
   summary: 'Listen to events (for development)',
-  description: `A tool for development, which \`ars listen --api\` uses: production registers an endpoint. The response stays open, and contains a line of JSON for each event, signed like a delivery to an endpoint. The service stores nothing of it. Connect again with the \`after\` of the last line. An organisation may have ${limits.listenersPerOrganisation} at a time.`,
+  description: `For development: \`ars listen --api\` uses this endpoint. In production, register a webhook endpoint. The response stays open. It contains one line of JSON for each event, signed like a delivery. The service does not store these deliveries. After an interruption, connect again with the \`after\` of the last line. An organisation can have ${limits.listenersPerOrganisation} open responses.`,
   query: listenQuery,
   allowsRestrictedKeys: true,
   codes: ['listener_limit_exceeded'],
   answers: {
     200: {
-      description: 'Lines, until one of both sides ends it.',
+      description: 'Lines of JSON until the client or the service ends the response.',
       type: 'application/x-ndjson',
       schema: EventLine,
       headers: ['Cache-Control'],

@@ -25,7 +25,7 @@ async function polled({ org }: Scenario, filter: string, happens: () => Promise<
   return data.filter((one: { updated_at: string }) => one.updated_at > since).map((one: { ref: string }) => one.ref);
 }
 
-const words: Record<string, Record<string, 'Safe' | 'Unsafe' | 'Refused'>> = {
+const words: Record<string, Record<string, 'Safe' | 'Unsafe' | 'Rejected'>> = {
   '/assessments': {
     learner_ref: 'Safe',
     subject: 'Safe',
@@ -35,7 +35,7 @@ const words: Record<string, Record<string, 'Safe' | 'Unsafe' | 'Refused'>> = {
     below_level_1: 'Safe',
     status: 'Unsafe',
     group_id: 'Unsafe',
-    sort: 'Refused',
+    sort: 'Rejected',
   },
   '/groups': { type: 'Safe', active: 'Unsafe' },
   '/learners': {},

@@ -18,17 +18,17 @@ export const requestHeaders = {
     schema: text,
     example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
     meaning:
-      'ETags that you hold, or `*`. Answered by 304 without a body while nothing has changed that the request could show.',
+      'The ETag of your last response to this URL, a list of ETags, or `*`. If nothing has changed that the request can show, the service returns 304 without a body.',
   },
   'Idempotency-Key': {
     schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars },
     example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
-    meaning: `A text of your own, new for each request that must happen once. The same key with the same request gives the first response again for ${limits.idempotencyMs / 3600_000} hours.`,
+    meaning: `Your own text, new for each change. If you repeat the request with its key within ${limits.idempotencyMs / 3600_000} hours, the service returns the first response again and changes nothing.`,
   },
   'Accept-Encoding': {
     schema: text,
     example: 'zstd, br, gzip',
-    meaning: 'Which compressed bodies you can read. Most HTTP libraries send it, and decompress, by themselves.',
+    meaning: 'Compression that your client can read. Most HTTP libraries send this header and decompress the body.',
   },
   Range: { schema: text, example: 'bytes=0-65535', meaning: 'One range of bytes of the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;
@@ -38,17 +38,18 @@ export const replyHeaders = {
     schema: { type: 'string', format: 'uuid' },
     example: '019c1234-7d0a-7a52-9a63-0d8f0a3b7c21',
     meaning:
-      "On every response: the ID of the request in the service's log. The audit log contains it too, except for a 503 while the database is unavailable. Log it, and quote it when you ask for help.",
+      "On every response: the ID of the request in the service's log. The audit log also contains the ID, except for a 503 while the database is unavailable. Log the ID, and quote it when you ask for help.",
   },
   ETag: {
     schema: text,
     example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
-    meaning: 'Stands for everything that the request could show, later pages included. Send it back in If-None-Match.',
+    meaning: 'Changes when anything changes that the request can show, also on later pages. Send it in If-None-Match.',
   },
   'X-Sync-Through': {
     schema: { type: 'string', format: 'date-time' },
     example: '2026-01-31T09:41:00.000Z',
-    meaning: 'The since of your next walk, once this walk is finished. Every page of a walk carries the same value.',
+    meaning:
+      'The checkpoint of this sync, with the same value on every page. After the last page, store the checkpoint. Send it as since in your next sync.',
   },
   'X-Sync-Restored': {
     schema: { type: 'string', format: 'date-time' },
@@ -60,7 +61,7 @@ export const replyHeaders = {
     schema: text,
     example: 'n=1042;w1=2869453210;w2=311871200',
     meaning:
-      'On the last page of a sync by ascending updated_at: the number of results that match the filters now, and two sums over them. Compare your local copy with it. Absent with learner_ref, assessed_from, assessed_to or status, with group_id unless since is there too, and while an upgrade counts what is stored.',
+      'On the last page of a sync by ascending updated_at: the number of results that match the filters, and 2 sums over them. Compare your local copy with these numbers. The header is absent with learner_ref, assessed_from, assessed_to or status, with group_id but no since, and during some upgrades.',
   },
   Link: {
     schema: text,
@@ -72,57 +73,57 @@ export const replyHeaders = {
     schema: text,
     example: 'private, no-cache',
     meaning:
-      'You may store the response, and must check it with If-None-Match before you use it again. With `no-store`, never store the response. Errors and responses with a secret or a link have `no-store`.',
+      'You may store the response. Check it with If-None-Match before you use it again. Do not store a response with `no-store`: errors, secrets and invitation links.',
   },
   'Content-Encoding': {
     schema: { type: 'string', enum: ['zstd', 'br', 'gzip'] },
     example: 'zstd',
-    meaning: `How the body is compressed: lists and single resources from ${limits.compressFromBytes} bytes on, where Accept-Encoding names the coding. A page of 500 becomes about a tenth. The ETag is the same.`,
+    meaning: `How the body is compressed. If Accept-Encoding allows it, the service compresses lists and single objects of at least ${limits.compressFromBytes} bytes. A page of 500 results shrinks to about a tenth. The ETag stays the same.`,
   },
   Vary: {
     schema: text,
     example: 'X-Access-Key-Id, Accept-Encoding',
-    meaning: 'Caches must separate responses by access key and by content coding.',
+    meaning: 'Request headers by which a cache must separate responses.',
   },
   'RateLimit-Policy': {
     schema: text,
     example: ratePolicy(defaultRateLimit),
-    meaning: 'The limit of the key: q requests in any w seconds.',
+    meaning: 'The rate limit of the access key: q requests in any w seconds.',
   },
   RateLimit: {
     schema: text,
     example: '"default";r=297;t=58',
     meaning:
-      'On every response to an accepted key, including 429: r requests are left, and after t seconds there are more.',
+      'On every response to a valid access key, also 429: r requests are left. After t seconds, more are available.',
   },
   'Retry-After': {
     schema: { type: 'integer', minimum: 1 },
     example: '7',
-    meaning: 'Seconds after which the request can be repeated; after a 429 it then passes.',
+    meaning: 'Seconds to wait before you repeat the request. After a 429, the rate limit then allows the request.',
   },
   'WWW-Authenticate': {
     schema: text,
     example: 'AccessKey realm="api"',
-    meaning: 'Names the way to sign in: the two access key headers.',
+    meaning: 'How to authenticate: with the 2 headers of an access key.',
   },
-  Allow: { schema: text, example: 'GET, HEAD, POST', meaning: 'With 405: the methods that the address supports.' },
+  Allow: { schema: text, example: 'GET, HEAD, POST', meaning: 'With 405: the methods of the URL.' },
   'Idempotency-Replayed': {
     schema: { type: 'string', const: 'true' },
     example: 'true',
-    meaning: 'The response is the first one to this Idempotency-Key. The request was not repeated.',
+    meaning: 'The response is a repeat of the first response to this Idempotency-Key. The service changed nothing.',
   },
   'X-Report-SHA256': {
     schema: { type: 'string', pattern: sha256Pattern },
     example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    meaning: 'SHA-256 of the full PDF in lower-case hex, the same as report_sha256.',
+    meaning: 'SHA-256 of the full PDF in lower-case hex, like report_sha256.',
   },
   'Content-Disposition': {
     schema: text,
     example: 'inline; filename="evidence-8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11.pdf"',
     meaning: 'A file name for the PDF, without personal data.',
   },
-  'Accept-Ranges': { schema: text, example: 'bytes', meaning: 'Ranges of bytes are served.' },
-  'Content-Range': { schema: text, example: 'bytes 0-65535/81920', meaning: 'Which bytes of the PDF these are.' },
+  'Accept-Ranges': { schema: text, example: 'bytes', meaning: 'The service serves ranges of bytes.' },
+  'Content-Range': { schema: text, example: 'bytes 0-65535/81920', meaning: 'Position of these bytes in the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;
 
 export type ReplyHeader = keyof typeof replyHeaders;

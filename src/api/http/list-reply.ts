@@ -11,13 +11,13 @@ import { apiBase } from '../../platform/config/settings.ts';
 
 export const PaginationSchema = Type.Object(
   {
-    limit: Type.Integer({ description: 'The page size that was used.' }),
+    limit: Type.Integer({ description: 'Number of entries on a page.' }),
     has_more: Type.Boolean({ description: 'Whether another page follows.' }),
     next: Type.Union([Type.String({ format: 'uri' }), Type.Null()], {
-      description: 'Absolute address of the next page; null when exhausted.',
+      description: 'Absolute URL of the next page. Null: this is the last page.',
     }),
   },
-  { $id: 'Pagination', description: 'Where the next page is.' },
+  { $id: 'Pagination', description: 'The page size, and the next page.' },
 );
 
 /** The position of an entry in its list: the value by which the list is sorted, and the ID. */

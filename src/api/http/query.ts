@@ -9,7 +9,7 @@ import { isOpaqueRef, refPattern } from '../../platform/validation/personal-data
 /** A parsed value, and the canonical text that all spellings of the value share. */
 type Parsed<T> = { value: T; canonical: string };
 
-export type WithSince = { is: 'Safe' | 'Unsafe' | 'Refused'; why: string };
+export type WithSince = { is: 'Safe' | 'Unsafe' | 'Rejected'; why: string };
 
 /** The names for which an error code `invalid_<name>` exists. */
 type ParameterName = ErrorCode extends infer Code ? (Code extends `invalid_${infer Name}` ? Name : never) : never;
@@ -271,10 +271,10 @@ export const groupIds: Parameter<string[]> = unsafeWithSince(
     max: limits.filterGroups,
     tooMany: 'too_many_groups',
   }),
-  'a learner can leave: the poll then carries a scope exit, and a full sync is still needed',
+  'a learner can leave a group: the response then contains a scope exit, and you still need a full sync',
 );
 
 export const learnerRef: Parameter<string> = safeWithSince(
-  one('learner_ref', 'One learner by your own reference.', opaqueRef),
-  'a reference that reaches a learner once reaches them for good, after a change or a merge too',
+  one('learner_ref', 'One learner by your own learner reference.', opaqueRef),
+  'the reference names the same learner, also after a change or a merge',
 );

@@ -28,7 +28,7 @@ export const AssessmentCompleted = Type.Object(
     event: eventType(assessmentCompleted),
     occurred_at: occurredAt,
     data: Assessment,
-    group_ids: uuids('Every group of the learner, archived ones included.'),
+    group_ids: uuids('Every group of the learner, also archived groups.'),
   },
   { $id: 'AssessmentCompleted', description: 'A learner completed an assessment.' },
 );
@@ -53,14 +53,14 @@ const webhooks: Record<EventType, Webhook> = {
   [assessmentCompleted]: {
     id: 'assessmentCompleted',
     schema: AssessmentCompleted,
-    description: 'data is byte for byte the result that the API returns at that moment.',
+    description: 'data contains the result exactly as the API returns the result at that time.',
     example: ({ at, data, ids }) => ({ event: assessmentCompleted, occurred_at: at, data, group_ids: ids }),
   },
   [learnerGroupsUpdated]: {
     id: 'learnerGroupsUpdated',
     schema: LearnerGroupsUpdated,
     description:
-      'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
+      'The service sends one event for each learner. A webhook endpoint with group_ids receives the event if added or removed contains one of these groups.',
     example: ({ at, ref, ids: added }) => ({
       event: learnerGroupsUpdated,
       learner_ref: ref,
@@ -81,14 +81,14 @@ const signature: OpenApiParameter[] = [
     required: true,
     schema: { type: 'string', format: 'uuid' },
     description:
-      'Stays the same in retries and replays of a delivery. If you have handled this ID, answer with 2xx and do nothing.',
+      'ID of the delivery. Retries and replays have the same ID. If you have handled this ID, return 2xx and do nothing.',
   },
   {
     name: signatureHeader,
     in: 'header',
     required: true,
     schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
-    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. There is one v1 for each secret that signs: during a rotation several. Refuse times more than ${toleranceSeconds / 60} minutes away.`,
+    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. During a rotation, the header contains one v1 for each secret. Reject the delivery if its time differs from yours by more than ${toleranceSeconds / 60} minutes.`,
   },
   {
     name: legacyHeader,
@@ -96,7 +96,7 @@ const signature: OpenApiParameter[] = [
     required: true,
     schema: { type: 'string', pattern: sha256Pattern },
     description:
-      'HMAC-SHA256 over the raw body, in hex. For receivers that already read it: it gives no protection against replay.',
+      'HMAC-SHA256 over the raw body, in hex. This header does not protect against replay. Use it only in receivers that already read it.',
   },
 ];
 
@@ -117,10 +117,14 @@ export function webhooksOf(
       parameters: signature.map((one) => ({ ...one, example: headers[one.name] })),
       requestBody: { required: true, content },
       responses: {
-        '2XX': { description: `Received. Answer within ${limits.webhookAnswerMs / 1000} seconds.` },
-        410: { description: 'The endpoint was removed. The service disables it.' },
-        429: { description: 'Not now. Retry-After is honoured, as with 503.' },
-        default: { description: 'Anything else is a failure: the delivery is tried again later.' },
+        '2XX': {
+          description: `You have received the event. Return 2xx within ${limits.webhookAnswerMs / 1000} seconds.`,
+        },
+        410: { description: 'You do not want events. The service disables the webhook endpoint.' },
+        429: {
+          description: 'You are busy. The service retries the delivery after the time in Retry-After, also with 503.',
+        },
+        default: { description: 'The delivery failed. The service retries the delivery later.' },
       },
     };
     return [type, { post }] as const;

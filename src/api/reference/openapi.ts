@@ -15,35 +15,35 @@ import { webhooksOf } from './openapi-webhooks.ts';
 import { Type } from '../../platform/validation/type.ts';
 
 const tags = [
-  { name: 'Health', description: 'Are the credentials right, and is the service there?' },
-  { name: 'Assessments', description: 'The feed of results, single results and their evidence.' },
-  { name: 'Learners', description: 'Learners with their last results, and provisioning.' },
-  { name: 'Groups', description: 'Cohorts, courses and other groups, and who is in them.' },
-  { name: 'Webhooks', description: 'Endpoints that receive events.' },
+  { name: 'Health', description: 'Check your access key and the service.' },
+  { name: 'Assessments', description: 'Sync results, and read evidence packs.' },
+  { name: 'Learners', description: 'Sync learners, and invite learners.' },
+  { name: 'Groups', description: 'Create groups, and change their members.' },
+  { name: 'Webhooks', description: 'Register webhook endpoints, which receive events.' },
 ];
 
 const ErrorBody = Type.Object(
   {
     error: Type.Object(
       {
-        code: Type.String({ description: 'Stable: act on it.' }),
-        message: Type.String({ description: 'For people: what was expected. It may change.' }),
+        code: Type.String({ description: 'Stable code for your program.' }),
+        message: Type.String({ description: 'Text for people: what is wrong and what to do. It can change.' }),
       },
-      { description: 'Why the request was refused.' },
+      { description: 'Why the service rejected the request.' },
     ),
   },
   { $id: 'Error', description: 'The body of every error.' },
 );
 
 const reasons: Record<number, string> = {
-  400: 'The request cannot be read.',
+  400: 'The request is malformed.',
   401: 'The credentials are not valid.',
   402: 'No assessment credits are left.',
-  404: "Not found, or another organisation's.",
-  409: 'The state of the organisation does not allow it.',
+  404: 'The object does not exist or belongs to another organisation.',
+  409: 'The request conflicts with a limit or another request.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  422: 'The body is JSON, but not what is expected.',
+  422: 'A field of the body is missing, malformed or not allowed.',
   429: 'Too many requests.',
   500: 'The service failed.',
   503: 'The service is not available.',
@@ -124,14 +124,14 @@ const pagingParameters: Record<string, OpenApiParameter> = {
     in: 'query',
     schema: { type: 'string' },
     description:
-      'Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires.',
+      'Where the page begins. Take the cursor from pagination.next, and keep all other parameters. A cursor does not expire.',
   },
   limit: {
     name: 'limit',
     in: 'query',
     schema: limitSchema,
     description:
-      'Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used.',
+      'Entries on a page. The service moves a number outside the range to the nearest limit. If the value is no whole number, the service uses the default. pagination.limit contains the number that the service used.',
   },
 };
 
@@ -183,7 +183,7 @@ function errorContent(refusals: { code: string; message: string }[]): OpenApiRep
 function otherwise(): OpenApiReply {
   const { code, message } = new ApiError('method_not_allowed');
   return {
-    description: 'Anything else. 405: the address does not have this method; Allow lists those that it has.',
+    description: 'Another error. With 405, the URL does not have this method, and Allow lists its methods.',
     headers: headers(['Allow', 'Link', ...rate]),
     content: errorContent([{ code, message }]),
   };
@@ -212,7 +212,7 @@ function operationOf(
   const responses: OpenApiOperation['responses'] = {};
   for (const status of Object.keys(route.answers).map(Number))
     responses[status] = successReply(route, status, components, exchanges);
-  const unchanged = 'Nothing has changed since the response with this ETag. No body.';
+  const unchanged = 'Nothing has changed since the response with this ETag. The response has no body.';
   if (isConditional(route)) responses[304] = { description: unchanged, headers: headers(answerHeaders(route, 304)) };
   const byStatus = Map.groupBy(refusalsOf(route), (refusal) => refusal.status);
   for (const [status, refusals] of byStatus) {
@@ -265,7 +265,7 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Secret-Access-Key',
-    description: 'The secret of the same access key, shown once when the key is created.',
+    description: 'The secret of the same access key. The console shows the secret once.',
   },
 } as const;
 
@@ -305,7 +305,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${apiBase}` }],
-    externalDocs: { description: 'Guides, and every error code with its fix', url: `${origin}/docs/` },
+    externalDocs: { description: 'Guides, and a fix for every error code', url: `${origin}/docs/` },
     tags,
     security: [{ accessKeyId: [], secretAccessKey: [] }],
     paths,

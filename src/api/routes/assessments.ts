@@ -93,7 +93,7 @@ function digestFilter(
 export const assessmentQuery: readonly Filter[] = [
   instant(
     'since',
-    'Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk.',
+    'Records whose updated_at is at or after this time: new and amended results, tombstones and, with group_id, scope exits. Send the X-Sync-Through of your last finished sync.',
     'upper',
   ),
   {
@@ -105,12 +105,12 @@ export const assessmentQuery: readonly Filter[] = [
   },
   facetQuery.subject,
   {
-    ...safeWithSince(instant('assessed_from', 'Assessed at or after.', 'lower')),
+    ...safeWithSince(instant('assessed_from', 'Results assessed at or after this time.', 'lower')),
     excludes: (from, { assessed_at: at }) =>
       at < Date.parse(from) * 1000 ? 'it filters results that were assessed later' : null,
   },
   {
-    ...safeWithSince(instant('assessed_to', 'Assessed at or before.', 'upper')),
+    ...safeWithSince(instant('assessed_to', 'Results assessed at or before this time.', 'upper')),
     excludes: (to, { assessed_at: at }) =>
       at > Date.parse(to) * 1000 ? 'it filters results that were assessed earlier' : null,
   },
@@ -119,7 +119,7 @@ export const assessmentQuery: readonly Filter[] = [
   {
     ...unsafeWithSince(
       some('status', 'completed, deleted or both.', among(['completed', 'deleted'])),
-      'without deleted a poll never says that a result was withdrawn',
+      'without deleted, an incremental sync does not show withdrawn results',
     ),
     excludes: (sent, { deleted }) => {
       if (sent.split(',').includes(deleted ? 'deleted' : 'completed')) return null;
@@ -139,10 +139,10 @@ export const assessmentQuery: readonly Filter[] = [
   {
     ...one(
       'sort',
-      'The order. A walk by -updated_at can miss records that move while you walk.',
+      'The order. By -updated_at, pages can miss records that change while you read.',
       among(['updated_at', '-updated_at', 'assessed_at', '-assessed_at']),
     ),
-    withSince: { is: 'Refused', why: 'a delta feed has one order' },
+    withSince: { is: 'Rejected', why: 'an incremental sync has one order' },
   },
 ];
 
@@ -202,15 +202,12 @@ const digestQuery: readonly Parameter[] = [
   groupIds,
   one(
     'bits',
-    `How many trailing bits of an ID name its bucket. There are 2 to the power of this number of buckets. Without it ${limits.digestBits}.`,
+    `How many last bits of an ID are its bucket number. Default: ${limits.digestBits}, which makes ${2 ** limits.digestBits} buckets.`,
     wholeNumber(0, limits.digestBits),
   ),
-  some(
-    'buckets',
-    'The buckets whose results are wanted, instead of sums.',
-    wholeNumber(0, 2 ** limits.digestBits - 1),
-    { max: limits.digestBuckets },
-  ),
+  some('buckets', 'List the results in these buckets instead of sums.', wholeNumber(0, 2 ** limits.digestBits - 1), {
+    max: limits.digestBuckets,
+  }),
 ];
 
 async function readDigest(call: Call): Promise<Reply> {
@@ -239,12 +236,12 @@ export const assessmentRoutes: Route[] = [
     path: '/assessments',
     id: 'listAssessments',
     tag: 'Assessments',
-    summary: 'Follow the feed of results',
+    summary: 'List results',
     query: assessmentQuery,
     paged: true,
     allowsRestrictedKeys: true,
     description:
-      "Ordered by updated_at unless sort says otherwise. Walk all pages by pagination.next, then poll with since set to the X-Sync-Through of that walk's first page.",
+      'Returns results by updated_at unless you send sort. For a full sync, follow pagination.next to the last page. For an incremental sync, set since to the X-Sync-Through of the last finished sync.',
     codes: ['sort_with_since'],
     answers: {
       200: {
@@ -263,14 +260,14 @@ export const assessmentRoutes: Route[] = [
     path: '/assessments/digest',
     id: 'getAssessmentDigest',
     tag: 'Assessments',
-    summary: 'Find what a copy lacks',
+    summary: 'Find differences in a local copy',
     description:
-      'Use it when your own sums differ from X-Sync-Digest. The sums of buckets show which buckets differ. With buckets, the response lists the results in them. Read those again by ID. A result that is in no bucket was withdrawn or has left the groups.',
+      'Use this endpoint if your own sums differ from X-Sync-Digest. First compare the sums of all buckets. Then send the buckets that differ: the response lists their results. Read each of these results by ID. If your copy has a result that its bucket does not list, the result was withdrawn or its learner has left the groups.',
     query: digestQuery,
     allowsRestrictedKeys: true,
     answers: {
       200: {
-        description: 'Sums of every bucket, or with buckets the results in them.',
+        description: 'The sums of all buckets. With buckets: the results in these buckets.',
         schema: Type.Object({ data: FeedDigest }),
         headers: ['Cache-Control', 'Vary', 'X-Sync-Restored'],
       },
@@ -283,7 +280,7 @@ export const assessmentRoutes: Route[] = [
     id: 'getAssessment',
     tag: 'Assessments',
     summary: 'Read a result',
-    description: 'Returns one result as the feed shows it. A withdrawn result is 404.',
+    description: 'Returns one result as the feed shows it. For a withdrawn result, the endpoint returns 404.',
     params: assessmentIdParameter,
     query: [],
     allowsRestrictedKeys: true,

@@ -18,7 +18,7 @@ export const evidenceRoutes: Route[] = [
     params: assessmentIdParameter,
     query: [],
     allowsRestrictedKeys: true,
-    description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
+    description: 'Returns the same bytes each time. X-Report-SHA256 contains their hash. The endpoint serves ranges.',
     answers: {
       200: {
         description: 'The PDF.',

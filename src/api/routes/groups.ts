@@ -25,11 +25,11 @@ const idParameter = {
 };
 
 const groupQuery = [
-  instant('since', 'Groups whose updated_at is at or after it.', 'upper'),
+  instant('since', 'Groups whose updated_at is at or after this time.', 'upper'),
   safeWithSince(some('type', 'One or more group types.', among(groupTypes))),
   unsafeWithSince(
-    one('active', 'Only active groups, or only archived ones.', yesOrNo),
-    'a group can be archived or reactivated, and no poll reports that it left the list. Poll without active, and read it in each group',
+    one('active', 'True: active groups only. False: archived groups only.', yesOrNo),
+    'an incremental sync does not show that a group left the list. Sync without active, and read active of each group',
   ),
 ];
 
@@ -61,7 +61,7 @@ export const groupRoutes: Route[] = [
     id: 'listGroups',
     tag: 'Groups',
     summary: 'List groups',
-    description: 'A feed by updated_at, as of results: read all pages, then poll with since.',
+    description: 'Sync this list like results: read all pages, then send since.',
     query: groupQuery,
     paged: true,
     allowsRestrictedKeys: true,
@@ -99,14 +99,14 @@ export const groupRoutes: Route[] = [
     id: 'createGroup',
     tag: 'Groups',
     summary: 'Create a group',
-    description: 'Idempotent on type and ref: a group that exists is returned as it is, with 200.',
+    description: 'If a group with this type and ref exists, the endpoint returns this group unchanged with 200.',
     body: GroupInput,
     bodyExample: { type: 'cohort', ref: 'C-2026-01', name: 'January cohort' },
     codes: ['team_group_managed', 'group_limit_exceeded'],
     answers: {
-      201: { description: 'Created.', schema: Type.Object({ data: Group }) },
+      201: { description: 'The group is created.', schema: Type.Object({ data: Group }) },
       200: {
-        description: 'It existed already, and is returned unchanged.',
+        description: 'The group exists, and is unchanged.',
         schema: Type.Object({ data: Group }),
       },
     },
@@ -125,7 +125,7 @@ export const groupRoutes: Route[] = [
     id: 'getGroup',
     tag: 'Groups',
     summary: 'Read a group',
-    description: 'Returns the group, archived or active, with its number of members.',
+    description: 'Returns the group, active or archived, with its number of members.',
     params: idParameter,
     query: [],
     allowsRestrictedKeys: true,
@@ -153,13 +153,13 @@ export const groupRoutes: Route[] = [
     tag: 'Groups',
     summary: 'Rename, archive or reactivate a group',
     params: idParameter,
-    description: 'Every learner and assessment that shows the group gets a new updated_at.',
+    description: 'Every learner and result that shows the group gets a new updated_at.',
     body: GroupChange,
     bodyExample: { active: false },
     codes: ['team_group_managed', 'group_limit_exceeded'],
     answers: {
       200: {
-        description: 'The group as it is now.',
+        description: 'The changed group.',
         schema: Type.Object({ data: GroupDetail }),
       },
     },
@@ -180,13 +180,13 @@ export const groupRoutes: Route[] = [
     summary: 'Add learners to a group',
     params: idParameter,
     description:
-      'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each. A malformed reference can never name a learner, so it refuses the request, by its position; an unknown one is only listed in not_found.',
+      'Every result of an added learner gets a new updated_at. The service sends learner.groups.updated for each learner. A repeat changes nothing. If a reference is malformed, the endpoint rejects the request and names its position. not_found lists references of no learner.',
     body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042', 'LRN-999999'] },
     codes: ['team_group_managed'],
     answers: {
       200: {
-        description: 'What became of each reference.',
+        description: 'The outcome of each reference.',
         schema: Type.Object({
           added: refs('Learners who joined.'),
           already_members: refs('Learners who were members already.'),
@@ -204,13 +204,13 @@ export const groupRoutes: Route[] = [
     summary: 'Remove learners from a group',
     params: idParameter,
     description:
-      'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner. A malformed reference refuses the request, by its position; an unknown one is only listed in not_members.',
+      'An incremental sync with group_id receives scope exits. The service sends learner.groups.updated for each learner, and keeps the history. A repeat changes nothing. If a reference is malformed, the endpoint rejects the request and names its position. not_members lists references of no member.',
     body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017'] },
     codes: ['team_group_managed'],
     answers: {
       200: {
-        description: 'What became of each reference.',
+        description: 'The outcome of each reference.',
         schema: Type.Object({ removed: refs('Learners who left.'), not_members: refs('References of no member.') }),
       },
     },

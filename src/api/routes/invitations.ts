@@ -18,7 +18,7 @@ export const invitationRoutes: Route[] = [
     tag: 'Learners',
     summary: 'Provision a learner',
     description:
-      'Creates the learner, joins the groups and creates an assessment invitation, which costs a credit unless the plan has none. A learner whose ref exists is updated; an invitation that is still open is given again, with 200.',
+      'Creates the learner, adds the learner to the groups, and creates an assessment invitation. The invitation costs a credit unless the plan has no credits. If a learner with this ref exists, the endpoint updates the learner. If the learner has an open invitation, the endpoint returns this invitation with 200.',
     body: ProvisionInput,
     bodyExample: {
       full_name: 'Ana Silva',
@@ -27,8 +27,8 @@ export const invitationRoutes: Route[] = [
     },
     codes: ['team_group_managed', 'group_autocreate_disabled', 'group_limit_exceeded', 'insufficient_credits'],
     answers: {
-      201: { description: 'Provisioned, with a new invitation.', ...provisioned },
-      200: { description: 'The learner had an open invitation: it is returned again.', ...provisioned },
+      201: { description: 'The learner has a new invitation.', ...provisioned },
+      200: { description: 'The learner has an open invitation, which the response shows.', ...provisioned },
     },
     handle: async (call) => {
       const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);

@@ -12,7 +12,7 @@ import { LearnerDetail, LearnerEntry, learnerPayload, learnerTombstoneJson } fro
 import { findLearner } from '../../records/learners/store.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-const learnerQuery = [instant('since', 'Learners whose updated_at is at or after it.', 'upper')];
+const learnerQuery = [instant('since', 'Learners whose updated_at is at or after this time.', 'upper')];
 
 export const learnerRoutes: Route[] = [
   {
@@ -21,7 +21,7 @@ export const learnerRoutes: Route[] = [
     id: 'listLearners',
     tag: 'Learners',
     summary: 'List learners',
-    description: 'A feed by updated_at, as of results: read all pages, then poll with since.',
+    description: 'Sync this list like results: read all pages, then send since.',
     query: learnerQuery,
     paged: true,
     answers: {
@@ -59,7 +59,7 @@ export const learnerRoutes: Route[] = [
     tag: 'Learners',
     summary: 'Read a learner with assessment history',
     query: [],
-    description: 'Returns the learner with every completed result. Percent-encode the reference: / becomes %2F.',
+    description: 'Returns the learner with every completed result. Send the reference percent-encoded: / becomes %2F.',
     params: {
       ref: {
         description: 'Your own learner reference, percent-encoded: / becomes %2F.',

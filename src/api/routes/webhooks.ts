@@ -30,14 +30,14 @@ export const webhookRoutes: Route[] = [
     path: '/webhooks',
     id: 'listWebhooks',
     tag: 'Webhooks',
-    summary: 'List the registered endpoints',
+    summary: 'List webhook endpoints',
     query: [],
-    description: 'Every endpoint of the organisation, oldest first. Secrets are never returned.',
+    description: 'Returns every webhook endpoint of the organisation, oldest first, without secrets.',
     answers: {
       200: {
-        description: 'The endpoints.',
+        description: 'The webhook endpoints.',
         schema: Type.Object({
-          data: Type.Array(WebhookEndpoint, { description: 'The endpoints.' }),
+          data: Type.Array(WebhookEndpoint, { description: 'The webhook endpoints.' }),
           pagination: PaginationSchema,
         }),
       },
@@ -56,8 +56,8 @@ export const webhookRoutes: Route[] = [
     path: '/webhooks',
     id: 'registerWebhook',
     tag: 'Webhooks',
-    summary: 'Register an endpoint',
-    description: 'The response contains the signing secret, this once only.',
+    summary: 'Register a webhook endpoint',
+    description: 'Only this response contains the signing secret. Store it.',
     body: WebhookInput,
     bodyExample: {
       url: 'https://portfolio.example.org/hooks/ars',
@@ -66,7 +66,7 @@ export const webhookRoutes: Route[] = [
     codes: ['unknown_group', 'webhook_limit_exceeded'],
     answers: {
       201: {
-        description: 'Registered.',
+        description: 'The webhook endpoint is registered.',
         headers: ['Cache-Control'],
         schema: Type.Object({ data: RegisteredWebhookEndpoint }),
       },
@@ -93,15 +93,15 @@ export const webhookRoutes: Route[] = [
     path: '/webhooks/{id}',
     id: 'removeWebhook',
     tag: 'Webhooks',
-    summary: 'Remove an endpoint',
-    description: 'Deliveries that still wait for it are dropped.',
+    summary: 'Remove a webhook endpoint',
+    description: 'The service also drops deliveries that wait for the webhook endpoint.',
     params: {
       id: {
-        description: "The endpoint's ID.",
+        description: 'ID of the webhook endpoint.',
         schema: { type: 'string', format: 'uuid' },
       },
     },
-    answers: { 204: { description: 'Removed.' } },
+    answers: { 204: { description: 'The webhook endpoint is removed.' } },
     handle: async (call) => {
       const id = call.params.id!;
       if (!isUuid(id)) throw new ApiError('not_found');

@@ -9,14 +9,24 @@ import { Type } from '../../platform/validation/type.ts';
 import { type EventType, assessmentCompleted, eventTypes } from '../../platform/validation/event-types.ts';
 
 const endpointProperties = {
-  id: Type.String({ format: 'uuid', description: "The endpoint's ID." }),
-  url: Type.String({ format: 'uri', description: 'Address that receives the events.' }),
-  event_types: Type.Array(Type.Enum([...eventTypes]), { description: 'Types of events that the endpoint receives.' }),
-  group_ids: nullable(Type.Array(Type.String({ format: 'uuid' }), { description: 'Null: all groups.' })),
-  status: Type.Enum(['active', 'paused', 'disabled'], { description: 'Only an active endpoint receives deliveries.' }),
-  disabled_reason: nullable(Type.String({ description: 'Why the service disabled the endpoint; otherwise null.' })),
-  created_at: Type.String({ format: 'date-time', description: 'When the endpoint was registered.' }),
-  updated_at: Type.String({ format: 'date-time', description: 'When the endpoint last changed.' }),
+  id: Type.String({ format: 'uuid', description: 'ID of the webhook endpoint.' }),
+  url: Type.String({ format: 'uri', description: 'URL that receives the events.' }),
+  event_types: Type.Array(Type.Enum([...eventTypes]), {
+    description: 'Types of events that the webhook endpoint receives.',
+  }),
+  group_ids: nullable(
+    Type.Array(Type.String({ format: 'uuid' }), {
+      description: 'Groups whose events the webhook endpoint receives. Null: all groups.',
+    }),
+  ),
+  status: Type.Enum(['active', 'paused', 'disabled'], {
+    description: 'The service delivers to active webhook endpoints only.',
+  }),
+  disabled_reason: nullable(
+    Type.String({ description: 'Why the service disabled the webhook endpoint. Null: not disabled.' }),
+  ),
+  created_at: Type.String({ format: 'date-time', description: 'When the webhook endpoint was registered.' }),
+  updated_at: Type.String({ format: 'date-time', description: 'When the webhook endpoint last changed.' }),
 };
 
 export const WebhookEndpoint = Type.Object(endpointProperties, {
@@ -27,7 +37,7 @@ export const WebhookEndpoint = Type.Object(endpointProperties, {
 export const RegisteredWebhookEndpoint = Type.Object(
   {
     ...endpointProperties,
-    secret: Type.String({ pattern: '^whsec_', description: 'Signing secret: shown this once only.' }),
+    secret: Type.String({ pattern: '^whsec_', description: 'Signing secret. Only this response shows the secret.' }),
   },
   { $id: 'RegisteredWebhookEndpoint', description: 'A new webhook endpoint with its signing secret.' },
 );
@@ -40,7 +50,7 @@ export const WebhookInput = Type.Object(
   {
     url: Type.String({
       maxLength: limits.webhookUrlChars,
-      description: 'An https address that the public internet can reach, without credentials or fragment.',
+      description: 'HTTPS URL that the public internet can reach, without credentials or fragment.',
       expected: expectedUrl,
       also: isRightUrl,
       shown: { format: 'uri' },
@@ -49,7 +59,7 @@ export const WebhookInput = Type.Object(
       // The schema has no `default`, because type generators make a property with a default required.
       Type.Array(Type.Enum([...eventTypes], { expected: `one of ${eventTypes.join(', ')}` } satisfies Meaning), {
         minItems: 1,
-        description: `Omitted: ${defaultEventTypes.join(', ')}.`,
+        description: `Types of events to receive. Default: ${defaultEventTypes.join(', ')}.`,
         expected: `a list of 1 to ${eventTypes.length} of ${eventTypes.join(', ')}`,
       } satisfies Meaning & TArrayOptions),
     ),
@@ -59,13 +69,13 @@ export const WebhookInput = Type.Object(
         {
           minItems: 1,
           maxItems: limits.webhookGroups,
-          description: 'Omitted: all groups.',
+          description: 'Groups whose events to receive. Default: all groups.',
           expected: `a list of 1 to ${limits.webhookGroups} group UUIDs`,
         } satisfies Meaning & TArrayOptions,
       ),
     ),
   },
-  { additionalProperties: false, $id: 'WebhookInput', description: 'The endpoint to register.' },
+  { additionalProperties: false, $id: 'WebhookInput', description: 'The webhook endpoint to register.' },
 );
 
 function isRightUrl(url: string, { app }: Beside): boolean | string {

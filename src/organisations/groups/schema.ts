@@ -16,7 +16,7 @@ export const GroupSummary = Type.Object(
     id: groupId(),
     ref: groupRef(),
     name: groupName(),
-    type: Type.String({ description: 'Open enum: tolerate values that you do not know.', examples: ['cohort'] }),
+    type: Type.String({ description: 'Open enum. Accept values that you do not know.', examples: ['cohort'] }),
   },
   { $id: 'GroupSummary', description: 'A group of a learner.' },
 );
@@ -26,12 +26,15 @@ const groupProperties = {
   ref: groupRef(),
   name: groupName(),
   type: Type.String({
-    description: "Open enum. Groups of type team are managed from the organisation's teams.",
+    description: 'Open enum. The organisation manages groups of type team in the console.',
     examples: ['cohort'],
   }),
-  active: Type.Boolean({ description: 'False: archived.' }),
+  active: Type.Boolean({ description: 'False: the group is archived.' }),
   created_at: Type.String({ format: 'date-time', description: 'When the group was created.' }),
-  updated_at: Type.String({ format: 'date-time', description: 'The time that since is compared with.' }),
+  updated_at: Type.String({
+    format: 'date-time',
+    description: 'When the group last changed. The parameter since filters by this time.',
+  }),
 };
 
 export const Group = Type.Object(groupProperties, { $id: 'Group', description: 'A group of learners.' });
@@ -39,7 +42,7 @@ export const Group = Type.Object(groupProperties, { $id: 'Group', description: '
 export const GroupDetail = Type.Object(
   {
     ...groupProperties,
-    member_count: Type.Integer({ minimum: 0, description: 'Active members.' }),
+    member_count: Type.Integer({ minimum: 0, description: 'Number of active members.' }),
   },
   { $id: 'GroupDetail', description: 'A group with its number of members.' },
 );
@@ -49,7 +52,7 @@ export const GroupDetail = Type.Object(
  */
 export const GroupInput = Type.Object(
   {
-    ref: line(limits.groupRefChars, 'Your own group reference. With type, it identifies the group.'),
+    ref: line(limits.groupRefChars, 'Your own group reference. type and ref identify the group.'),
     name: line(limits.groupNameChars, 'Name of the group.'),
     type: Type.Enum([...clientGroupTypes, teamType], {
       expected: `one of ${clientGroupTypes.join(', ')}`,
@@ -59,7 +62,7 @@ export const GroupInput = Type.Object(
   {
     additionalProperties: false,
     $id: 'GroupInput',
-    description: 'A group to create or to join.',
+    description: 'A group to create, or an existing group.',
     expected: 'an object with ref, name and type',
   } satisfies Meaning & TObjectOptions,
 );
@@ -77,11 +80,18 @@ export const GroupChange = Type.Object(
   {
     name: Type.Optional(line(limits.groupNameChars, 'The new name.')),
     active: Type.Optional(
-      Type.Boolean({ description: 'False archives the group.', expected: 'true or false' } satisfies Meaning &
-        TSchemaOptions),
+      Type.Boolean({
+        description: 'False archives the group. True reactivates the group.',
+        expected: 'true or false',
+      } satisfies Meaning & TSchemaOptions),
     ),
   },
-  { additionalProperties: false, minProperties: 1, $id: 'GroupChange', description: 'At least one change.' },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    $id: 'GroupChange',
+    description: 'Changes to the group: at least one field.',
+  },
 );
 
 export const LearnerRefs = Type.Object(

@@ -59,7 +59,7 @@ export function emailAddress() {
     maxLength: limits.emailChars,
     expected: 'an email address, such as name@example.org',
     also: (text: string) => isEmailAddress(text) || (holdsNationalInsuranceNumber(text) && faults.number),
-    shown: { format: 'email', description: 'The address that receives the invitation.' },
+    shown: { format: 'email', description: 'Email address that receives the invitation.' },
   } satisfies Meaning & TStringOptions);
 }
 

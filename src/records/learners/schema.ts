@@ -5,20 +5,25 @@ import { formatPosition } from '../../feed/time.ts';
 import { GroupSummary } from '../../organisations/groups/schema.ts';
 import { Type } from '../../platform/validation/type.ts';
 
-export const learnerId = () =>
-  Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });
+export const learnerId = () => Type.String({ format: 'uuid', description: 'ID of the learner. It does not change.' });
 
 const learnerProperties = {
   learner_id: learnerId(),
-  status: Type.Literal('active', { description: 'Distinguishes a learner from a tombstone.' }),
-  ref: nullable(Type.String({ description: 'Your own learner reference.' })),
-  full_name: Type.String({ description: "The learner's name now." }),
+  status: Type.Literal('active', { description: 'A tombstone has the status deleted.' }),
+  ref: nullable(Type.String({ description: 'Your own learner reference. Null: the learner has none.' })),
+  full_name: Type.String({ description: 'Current name of the learner.' }),
   last_assessed_at: nullable(
-    Type.String({ format: 'date-time', description: 'When the newest result was assessed; null without a result.' }),
+    Type.String({
+      format: 'date-time',
+      description: 'When the learner finished the newest assessment. Null: no result.',
+    }),
   ),
   last_assessed: Type.Array(LastAssessed, { description: 'The newest completed result of each subject.' }),
   groups: Type.Array(GroupSummary, { description: 'Active groups.' }),
-  updated_at: Type.String({ format: 'date-time', description: 'What since is evaluated against.' }),
+  updated_at: Type.String({
+    format: 'date-time',
+    description: 'When anything in this record last changed. The parameter since filters by this time.',
+  }),
 };
 
 export const Learner = Type.Object(learnerProperties, {
@@ -29,15 +34,18 @@ export const Learner = Type.Object(learnerProperties, {
 export const LearnerTombstone = Type.Object(
   {
     learner_id: learnerId(),
-    status: Type.Literal('deleted', { description: 'Distinguishes a tombstone from a learner.' }),
-    updated_at: Type.String({ format: 'date-time', description: 'Sync position: when the learner was removed.' }),
+    status: Type.Literal('deleted', { description: 'A learner has the status active.' }),
+    updated_at: Type.String({
+      format: 'date-time',
+      description: 'When the learner was removed. The parameter since filters by this time.',
+    }),
   },
-  { $id: 'LearnerTombstone', description: 'Nothing of the learner is left: remove what you hold of them.' },
+  { $id: 'LearnerTombstone', description: 'The learner was erased or merged. Remove the learner from your copy.' },
 );
 
 export const LearnerEntry = Type.Union([Learner, LearnerTombstone], {
   $id: 'LearnerEntry',
-  description: 'An entry of the list of learners: a learner or a tombstone.',
+  description: 'A learner or a tombstone.',
 });
 
 export const LearnerDetail = Type.Object(

@@ -9,30 +9,30 @@ import { Type } from '../../platform/validation/type.ts';
 const assessmentId = () => Type.String({ format: 'uuid', description: "The result's ID. It never changes." });
 const dateTime = (description: string) => Type.String({ format: 'date-time', description });
 const assessedAt = () => dateTime('When the learner finished the assessment.');
-const movedAt = () => dateTime('Sync position: when the record left the feed.');
+const movedAt = () => dateTime('When the record left the feed. The parameter since filters by this time.');
 const subject = () => Type.Enum([...subjects], { description: 'Subject of the assessment.' });
 
 export const Domain = Type.Object(
   {
     name: Type.String({ description: 'Name of the domain.' }),
     score_pct: nullable(
-      Type.Integer({ minimum: 0, maximum: 100, description: 'Score in per cent; null when not judged.' }),
+      Type.Integer({ minimum: 0, maximum: 100, description: 'Score in per cent. Null: not judged.' }),
     ),
     status: nullable(
       Type.String({
-        description: 'Open enum: secure, developing, needs_support, not_assessed; null when not judged.',
+        description: 'Open enum: secure, developing, needs_support, not_assessed. Null: not judged.',
         examples: ['secure'],
       }),
     ),
   },
-  { $id: 'Domain', description: 'A part of the subject, and how the learner did in it.' },
+  { $id: 'Domain', description: 'A domain of the subject, with its score.' },
 );
 
 const learner = Type.Object(
   {
-    learner_id: Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' }),
-    ref: nullable(Type.String({ description: 'Your own learner reference.' })),
-    full_name: Type.String({ description: "The learner's name now." }),
+    learner_id: Type.String({ format: 'uuid', description: 'ID of the learner. It does not change.' }),
+    ref: nullable(Type.String({ description: 'Your own learner reference. Null: the learner has none.' })),
+    full_name: Type.String({ description: 'Current name of the learner.' }),
   },
   { description: 'The learner who took the assessment.' },
 );
@@ -41,25 +41,31 @@ const level = {
   rqf_level: nullable(
     Type.String({
       examples: ['Level 1'],
-      description: 'Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3.',
+      description:
+        'Placement within the RQF level descriptors: Entry Level, Level 1, Level 2 or Level 3. Null: below Entry Level or not placed.',
     }),
   ),
   rqf_level_code: nullable(
     Type.Integer({
       enum: [...levelCodes],
-      description: 'ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5.',
+      description:
+        'Level with the numbers of ILR PriorLevel: 1 is Entry Level, 2 is Level 1, 3 is Level 2, 5 is Level 3. Do not copy the code into an ILR return as prior attainment: it is an assessed level, not a qualification. Null with below_level_1 true: below Entry Level. Null with below_level_1 null: not placed.',
     }),
   ),
   below_level_1: nullable(
     Type.Boolean({
-      description: 'The result is below Level 1: the digital entitlement eligibility gate where subject is digital.',
+      description:
+        'Whether the result is below Level 1. If subject is digital, this is the gate of the digital entitlement. Null: not placed.',
     }),
   ),
   working_level: nullable(
-    Type.String({ examples: ['Level 1'], description: 'Level with its sub-level of Entry; open to other text.' }),
+    Type.String({ examples: ['Level 1'], description: 'Level, with the sub-level of Entry Level. Open enum.' }),
   ),
   recommended_next_level: nullable(
-    Type.String({ examples: ['Level 2'], description: 'The level above working_level; null at the highest level.' }),
+    Type.String({
+      examples: ['Level 2'],
+      description: 'The level above working_level. Null: working_level is the highest level.',
+    }),
   ),
 };
 
@@ -80,9 +86,9 @@ const levelProbabilities = nullable(
       {
         additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
         description:
-          'The probability of each level by its name in working_level, lowest level first, in thousandths that add up to 1. ' +
-          'Provisional until the difficulty of the questions is measured on answers; an assumed error of the difficulty is included. ' +
-          'Null if the probability is unknown, as in most imported results, or if a person has set the level.',
+          'Probability of each level, lowest level first. The names are values of working_level, and the sum is 1. ' +
+          'The probabilities are provisional until answers have shown how difficult each question is, and allow for this error. ' +
+          'Null: not known, as in most imported results, or a person has set the level.',
         examples: [exampleProbabilities],
       },
     ),
@@ -108,27 +114,35 @@ export const exampleContent: ResultContent = {
 export const Assessment = Type.Object(
   {
     assessment_id: assessmentId(),
-    status: Type.Literal('completed', { description: 'Distinguishes a result from a tombstone.' }),
-    updated_at: dateTime('Sync position: rises whenever anything in this record changes.'),
+    status: Type.Literal('completed', { description: 'A tombstone has the status deleted.' }),
+    updated_at: dateTime('When anything in this record last changed. The parameter since filters by this time.'),
     learner,
     assessed_at: assessedAt(),
     subject: subject(),
     framework: Type.String({ description: 'Name of the assessment framework.' }),
     ...level,
-    is_borderline: Type.Boolean({ description: "A 95 % confidence interval crossed the deciding rule's threshold." }),
+    is_borderline: Type.Boolean({
+      description:
+        "True: the result is close to a level boundary. A 95% confidence interval crossed the deciding rule's threshold.",
+    }),
     needs_review: Type.Boolean({
-      description: 'The two scoring engines placed the result a full level or more apart.',
+      description: 'True: the 2 scoring engines placed the result at least one full level apart.',
     }),
     reviewed_at: Type.Optional(
       dateTime(
-        'Time of the last human review of this result. Left out without a human review. ' +
-          'The flags stay unchanged, because they show how the result came about.',
+        'When a person at the training provider last decided on this result. Absent without a human review. ' +
+          'A review does not change is_borderline and needs_review.',
       ),
     ),
     domains: Type.Array(Domain, { description: 'The domains of the subject.' }),
     level_probabilities: levelProbabilities,
-    evidence_pack_url: Type.String({ format: 'uri', description: 'Address of the evidence PDF in this API.' }),
-    report_sha256: nullable(Type.String({ pattern: sha256Pattern, description: 'SHA-256 of the evidence PDF.' })),
+    evidence_pack_url: Type.String({ format: 'uri', description: 'URL of the evidence PDF in this API.' }),
+    report_sha256: nullable(
+      Type.String({
+        pattern: sha256Pattern,
+        description: 'SHA-256 of the evidence PDF. Null: no PDF exists yet. The first read creates the PDF.',
+      }),
+    ),
     groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
   },
   { $id: 'Assessment', description: 'The result of a completed assessment.' },
@@ -137,10 +151,10 @@ export const Assessment = Type.Object(
 export const Tombstone = Type.Object(
   {
     assessment_id: assessmentId(),
-    status: Type.Literal('deleted', { description: 'Distinguishes a tombstone from a result.' }),
+    status: Type.Literal('deleted', { description: 'A result has the status completed.' }),
     updated_at: movedAt(),
   },
-  { $id: 'Tombstone', description: 'The record was withdrawn: remove it.' },
+  { $id: 'Tombstone', description: 'The result was withdrawn. Remove it from your copy.' },
 );
 
 export const ScopeExitTombstone = Type.Object(
@@ -149,21 +163,23 @@ export const ScopeExitTombstone = Type.Object(
     updated_at: movedAt(),
     removed: Type.Object(
       {
-        reason: Type.Literal('left_scope', { description: 'The result still exists.' }),
-        scope: Type.Literal('group_id', { description: 'The filter that the learner left.' }),
+        reason: Type.Literal('left_scope', { description: 'Always left_scope. The result still exists.' }),
+        scope: Type.Literal('group_id', {
+          description: 'Always group_id: the filter that the result no longer matches.',
+        }),
       },
       { description: 'Only scope exits have this field.' },
     ),
   },
   {
     $id: 'ScopeExitTombstone',
-    description: 'Only on polls with group_id and since: the learner left the requested groups.',
+    description: 'The learner left the requested groups. Only requests with group_id and since return scope exits.',
   },
 );
 
 export const FeedEntry = Type.Union([Assessment, Tombstone, ScopeExitTombstone], {
   $id: 'FeedEntry',
-  description: 'An entry of the feed of results: a result, a tombstone, or a scope exit.',
+  description: 'A result, a tombstone or a scope exit.',
 });
 
 export const LastAssessed = Type.Object(
@@ -178,17 +194,17 @@ export const LastAssessed = Type.Object(
 
 const whole = { type: 'integer', minimum: 0 } as const;
 const sums = {
-  n: Type.Integer({ ...whole, description: 'Live results.' }),
-  w1: Type.Integer({ ...whole, description: 'The sum of their first words modulo 2^32.' }),
-  w2: Type.Integer({ ...whole, description: 'The sum of their second words modulo 2^32.' }),
+  n: Type.Integer({ ...whole, description: 'Number of results.' }),
+  w1: Type.Integer({ ...whole, description: 'Sum of the first words of the results modulo 2^32.' }),
+  w2: Type.Integer({ ...whole, description: 'Sum of the second words of the results modulo 2^32.' }),
 };
 const head = {
   bits: Type.Integer({
     minimum: 0,
     maximum: limits.digestBits,
-    description: "Number of an ID's last bits that name its bucket.",
+    description: 'How many last bits of an ID are its bucket number.',
   }),
-  through: dateTime('How far the feed went at the moment that this shows.'),
+  through: dateTime('The X-Sync-Through at the time of the response.'),
 };
 
 export const BucketSums = Type.Object(
@@ -200,13 +216,13 @@ export const BucketSums = Type.Object(
         'For each bucket, from 0 on: n, w1 and w2 of the results whose IDs end in its bits. Hash 24 bytes with SHA-256: the 16 bytes of the ID, then updated_at in milliseconds since 1970 as 8 bytes, big-endian. The first 8 bytes of the hash are the two words of a result.',
     }),
   },
-  { $id: 'DigestBuckets', description: 'The sums of every bucket.' },
+  { $id: 'DigestBuckets', description: 'The sums of all buckets.' },
 );
 export const BucketMembers = Type.Object(
   {
     ...head,
     assessments: Type.Array(
-      Type.Object({ assessment_id: assessmentId(), updated_at: dateTime('Sync position of the result.') }),
+      Type.Object({ assessment_id: assessmentId(), updated_at: dateTime('The updated_at of the result.') }),
       { description: 'The results in the requested buckets.' },
     ),
   },
@@ -215,5 +231,5 @@ export const BucketMembers = Type.Object(
 
 export const FeedDigest = Type.Union([BucketSums, BucketMembers], {
   $id: 'FeedDigest',
-  description: 'The sums of buckets, or with buckets the results in them.',
+  description: 'The sums of all buckets, or the results in the requested buckets.',
 });

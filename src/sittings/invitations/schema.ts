@@ -22,7 +22,7 @@ export const ProvisionInput = Type.Object(
     ref: Type.Optional(
       Type.String({
         ...learnerRefSchema,
-        description: 'Your own learner reference. A reference that exists updates its learner.',
+        description: 'Your own learner reference. If a learner has this reference, the endpoint updates the learner.',
         expected: learnerRefExpected,
         also: (ref: string, { fields }: Beside) =>
           personalFault(ref) ??
@@ -32,7 +32,7 @@ export const ProvisionInput = Type.Object(
     groups: Type.Optional(
       Type.Array(GroupInput, {
         maxItems: limits.groupsPerProvisioning,
-        description: 'Requires ref. Missing groups are created, existing ones joined.',
+        description: 'Groups of the learner. The endpoint creates missing groups. groups requires ref.',
         expected: `a list of at most ${limits.groupsPerProvisioning} groups, each with ref, name and type`,
         also: groupsAreRight,
       } satisfies Meaning & TArrayOptions),
@@ -60,19 +60,20 @@ function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string 
 export const Provisioned = Type.Object(
   {
     learner_id: learnerId(),
-    ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+    ref: nullable(Type.String({ description: 'Your own learner reference. Null: the learner has none.' })),
     full_name: Type.String({ description: "The learner's full name." }),
     assessment_url: Type.String({
       format: 'uri',
-      description: 'Where the learner sits the assessment. Hand it to this learner only.',
+      description: 'Link to the assessment. Give the link to this learner only.',
     }),
     invitation_id: Type.String({ format: 'uuid', description: "The invitation's ID." }),
     expires_at: Type.String({ format: 'date-time', description: 'When the invitation expires.' }),
     groups: Type.Array(GroupSummary, { description: 'All active groups of the learner.' }),
     archived_groups: Type.Array(GroupSummary, {
-      description: 'Groups of the request that are archived: joined, but shown nowhere until they are active again.',
+      description:
+        'Archived groups of the request. The learner is a member, but responses show the groups only when they are active again.',
     }),
     created_at: Type.String({ format: 'date-time', description: 'When the invitation was created.' }),
   },
-  { $id: 'Provisioned', description: 'The learner and the open invitation.' },
+  { $id: 'Provisioned', description: 'The learner, and the open invitation.' },
 );

@@ -74,6 +74,28 @@ for (const [version, file] of [
       assert.deepEqual(undescribed(file, ''), []);
     });
 
+    test('describes everything in the words of the glossary', () => {
+      const old =
+        /\b([Ww]alk|[Ss]weep|[Pp]oll|[Rr]epl(y|ies)|told|[Rr]efused?|ids?|whole(?! number)|(?<!Email |email |IP )[Aa]ddress)\b/;
+      const texts: string[] = [];
+      JSON.stringify(file, (key, value) => {
+        if (/^(description|summary)$/.test(key) && typeof value === 'string')
+          texts.push(value.replaceAll(/`.*?`/g, ''));
+        return /^examples?$/.test(key) ? undefined : value;
+      });
+      assert.ok(texts.length > 300);
+      assert.deepEqual(
+        texts.filter((text) => old.test(text)),
+        [],
+      );
+    });
+
+    test('warns of prior attainment, and explains a level code that is null', () => {
+      const { rqf_level_code } = file.components.schemas.Assessment.properties;
+      assert.match(rqf_level_code.description, /Do not copy the code into an ILR return as prior attainment/);
+      assert.match(rqf_level_code.description, /Null with below_level_1 true: below Entry Level/);
+    });
+
     test('has no HEAD operation, and tells how to send a reference with a slash', () => {
       const names = operationsOf(file).map(({ name }) => name);
       assert.deepEqual(
