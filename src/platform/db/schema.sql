@@ -184,6 +184,8 @@ create table credit_entry (
   constraint credit_entry_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
   constraint credit_entry_pkey PRIMARY KEY (organisation_id, entry_no)
 );
+CREATE INDEX credit_entry_added ON public.credit_entry USING btree (organisation_id, at) INCLUDE (amount) WHERE (kind <> ALL (ARRAY['use'::text, 'return'::text]));
+CREATE INDEX credit_entry_at ON public.credit_entry USING btree (organisation_id, at, entry_no) INCLUDE (balance);
 CREATE INDEX credit_entry_invitation ON public.credit_entry USING btree (organisation_id, invitation_id) WHERE (invitation_id IS NOT NULL);
 
 create table data_case (
@@ -722,6 +724,14 @@ create table refused_calls (
   calls bigint not null,
   minute timestamp with time zone not null,
   constraint refused_calls_pkey PRIMARY KEY (minute, address)
+) with (fillfactor = 50);
+
+create table result_day (
+  day integer not null,
+  facet smallint not null,
+  n integer not null,
+  organisation_id bigint not null,
+  constraint result_day_pkey PRIMARY KEY (organisation_id, day, facet)
 ) with (fillfactor = 50);
 
 create table retention_policy (

@@ -4,7 +4,7 @@ import type { ReadyRecord } from './record.ts';
 /** Tables without a learner ID. These tables are small, so all rows of the organisation are copied. */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
 /** Tables that start empty. `copyFor` adds the history of the results that it copies. */
-const addedTo = ['assessment_change', 'digest_cell'];
+const addedTo = ['assessment_change', 'digest_cell', 'result_day'];
 
 /** `copyFor` copies the rows that the import of these records can read or change. */
 export type DryRun = { copyFor(records: readonly ReadyRecord[]): Promise<void> };

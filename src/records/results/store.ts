@@ -8,6 +8,7 @@ import { moveExits, passExits } from '../../feed/scope-exits.ts';
 import { stampLearners } from '../../feed/stamp.ts';
 import { payloadVersionAt } from '../../platform/db/payload-version.ts';
 import { limits } from '../../platform/config/limits.ts';
+import { countingDays } from './day-counts.ts';
 import { facetsMatching } from './facet.ts';
 import type { ReviewFlag } from './reviews.ts';
 
@@ -50,7 +51,8 @@ const insert = statement('assessment.insert')`
   fed as (
     insert into assessment_feed (organisation_id, position, first_position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
     select $1, position, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from input),
-  ${counting(null, 'select group_set_id, facet, token from input')}
+  ${counting(null, 'select group_set_id, facet, token from input')},
+  ${countingDays('input')}
   select (select count(*) from input) as count, ${counted}`;
 
 /** Stores results in the order of `rows`, at positions that begin with `first`. The caller holds the feed's lock. */
@@ -189,7 +191,7 @@ export async function stampAssessments(work: UnitOfWork, feed: Feed, rows: Resul
 
 const empty = statement('assessment.empty')`
   with was as materialized (
-    select learner_id, group_set_id, facet, token from assessment_feed
+    select learner_id, group_set_id, assessed_at, facet, token from assessment_feed
      where organisation_id = $1 and learner_id = $3 and assessment_id = $2 and not deleted),
   emptied as (
     update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
@@ -197,7 +199,8 @@ const empty = statement('assessment.empty')`
     update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
   gone as (
     update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2),
-  ${counting('select group_set_id, facet, token from was', null)}
+  ${counting('select group_set_id, facet, token from was', null)},
+  ${countingDays('was', '-')}
   select ${counted}`;
 
 /** Turns an assessment into its tombstone, which holds no personal data. */

@@ -16,6 +16,7 @@ const recordTables = [
   'learner_leaving',
   'scope_exit',
   'digest_cell',
+  'result_day',
   'assessment_feed',
   'assessment',
   'membership',

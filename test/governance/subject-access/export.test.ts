@@ -30,6 +30,7 @@ const idsOnly: Record<string, string> = {
   learner_distinct: 'that two learners are not one person, by their ids',
   learner_feed: 'the place of the learner in the order of changes',
   learner_leaving: 'when to look whether anything is left of a learner',
+  result_day: 'counts of results by day',
   scope_exit: 'that a result left a group, which the memberships say',
   user_invitation: 'invitations of the provider’s own people',
 };

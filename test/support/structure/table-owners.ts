@@ -44,6 +44,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   scope_exit: ['src/feed'],
   digest_cell: ['src/feed'],
   distance_total: ['src/records/results'],
+  result_day: ['src/records/results'],
   idempotency: [
     'src/api',
     ['src/governance/erasure/stored-responses.ts', 'an erasure empties the replies that name the person'],

@@ -272,7 +272,7 @@ suite('the tree', () => {
     'API messages that name the field and the nearest name': 70,
     'acknowledgement of complaints': 30,
     'console: states in colour, charts, lists sorted by every column': 280,
-    'dashboard with charts, lists of attention, names in the credit ledger': 40,
+    'dashboard with charts, lists of attention, names in the credit ledger': 480,
     'distance travelled with its totals': 330,
     'reviewers, second factor for all, activity in sentences, reviews in series': 620,
     'gaps by domain, as a page, on paper and as a file': 260,

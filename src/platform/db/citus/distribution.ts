@@ -62,6 +62,7 @@ export const placements: Record<string, Placement> = {
   membership: 'organisation',
   milestone: 'organisation',
   rate_window: 'organisation',
+  result_day: 'organisation',
   retention_policy: 'organisation',
   review: 'organisation',
   sandbox_request: 'organisation',

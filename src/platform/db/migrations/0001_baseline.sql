@@ -73,6 +73,10 @@ create table credit_entry (
 );
 -- An erasure deletes the reasons of what an invitation cost.
 create index credit_entry_invitation on credit_entry (organisation_id, invitation_id) where invitation_id is not null;
+-- The balance on a day, and what was added since then.
+create index credit_entry_at on credit_entry (organisation_id, at, entry_no) include (balance);
+create index credit_entry_added on credit_entry (organisation_id, at) include (amount)
+  where kind not in ('use', 'return');
 
 -- Sandboxes that were asked for and wait for the operator.
 create table sandbox_request (
@@ -660,6 +664,15 @@ create table scope_exit (
   primary key (organisation_id, learner_id, assessment_id, group_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 create unique index scope_exit_position on scope_exit (organisation_id, group_id, position);
+
+-- The number of live results of each day (days since 1970, in the United Kingdom), subject and level, for charts.
+create table result_day (
+  organisation_id int8 not null,
+  day             int4 not null,
+  facet           int2 not null,
+  n               int4 not null,
+  primary key (organisation_id, day, facet)
+) with (fillfactor = 50);
 
 -- Why a result was changed outside the public API, and what it was before; emptied when the result is withdrawn.
 create table assessment_change (
@@ -1302,7 +1315,7 @@ begin
     'assessment', 'assessment_change', 'assessment_feed', 'background_job', 'credit_entry', 'digest_cell',
     'distance_total', 'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency',
     'import_run_row', 'invitation', 'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
-    'learner_group', 'membership', 'review', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
+    'learner_group', 'membership', 'result_day', 'review', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
     execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
   end loop;
 end $$;
