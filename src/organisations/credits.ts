@@ -39,6 +39,17 @@ const page = statement('credits.page')`
   select entry_no, at, kind, amount, balance, actor, invitation_id, reason from credit_entry
    where organisation_id = $1 and entry_no < $2 order by entry_no desc limit $3`;
 
+const balancesAt = statement('credits.balances')`
+  select coalesce(e.balance, 0) as balance from unnest($2::timestamptz[]) with ordinality as t(at, n)
+    left join lateral (
+      select c.balance from credit_entry c where c.organisation_id = $1 and c.at <= t.at
+       order by c.at desc, c.entry_no desc limit 1) e on true
+   order by t.n`;
+const added = statement('credits.added')`
+  select coalesce(sum(amount), 0)::int8 as n,
+         (select f.at from credit_entry f where f.organisation_id = $1 order by f.at, f.entry_no limit 1) as first_at
+    from credit_entry where organisation_id = $1 and kind not in ('use', 'return') and at > $2`;
+
 /** @returns the new balance; undefined, without a change, if the balance would fall below zero */
 async function changeCredits(
   work: UnitOfWork,
@@ -113,4 +124,37 @@ export function listCreditEntries(
   { before, limit }: { before: number | null; limit: number },
 ): Promise<CreditEntry[]> {
   return tx.query<CreditEntry>(page, [organisationId, before ?? Number.MAX_SAFE_INTEGER, limit]);
+}
+
+const weekMs = 7 * 24 * 3600_000;
+/** An estimate rests on the use of this many weeks. With less than one week, there is none. */
+export const creditWeeks = 4;
+
+export type CreditOutlook = {
+  /** The balance at the end of each week, the last one now. */
+  balances: { at: Date; balance: number }[];
+  /** Credits used, less those returned, in the last `creditWeeks` weeks. */
+  used: number;
+  /** When the balance is used up if the use stays as in these weeks; null without an estimate. */
+  endsAt: Date | null;
+};
+
+export async function readCreditOutlook(
+  tx: Tx,
+  organisationId: number,
+  nowMs: number,
+  weeks: number,
+): Promise<CreditOutlook> {
+  const ats = Array.from({ length: weeks + 1 }, (_, i) => new Date(nowMs - (weeks - i) * weekMs));
+  const since = ats.at(-1 - creditWeeks)!;
+  const [found, [sum]] = await Promise.all([
+    tx.query<{ balance: number }>(balancesAt, [organisationId, ats.map((at) => at.toISOString())]),
+    tx.query<{ n: number; first_at: Date | null }>(added, [organisationId, since]),
+  ]);
+  const balances = ats.map((at, i) => ({ at, balance: found[i]!.balance }));
+  const { balance } = balances.at(-1)!;
+  const used = balances.at(-1 - creditWeeks)!.balance + sum!.n - balance;
+  const ms = nowMs - Math.max(since.getTime(), sum!.first_at?.getTime() ?? nowMs);
+  const isKnown = used > 0 && ms >= weekMs;
+  return { balances, used, endsAt: isKnown ? new Date(nowMs + (balance / used) * ms) : null };
 }

@@ -137,6 +137,42 @@ export async function countWaiting(
   return rows[0]!;
 }
 
+const ages = statement('review.ages')`
+  select b.n - 1 as age, count(*) as reviews
+    from unnest($2::timestamptz[], $3::timestamptz[]) with ordinality as b(after, until, n)
+   cross join unnest($4::int2[]) as k(rank) cross join unnest($5::text[]) as s(subject)
+   cross join lateral (
+     select from review q
+      where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
+        and q.opened_at > b.after and q.opened_at <= b.until and ${isVisibleLearner('q.learner_id', '$7')}
+      limit $6) r
+   group by 1`;
+const agesOfTeams = statement('review.ages_of_teams')`
+  select b.n - 1 as age, count(*) as reviews
+    from ${ofMembers('$7')}
+    join unnest($2::timestamptz[], $3::timestamptz[]) with ordinality as b(after, until, n)
+      on r.opened_at > b.after and r.opened_at <= b.until
+   where r.decided_at is null and r.rank = any($4::int2[]) and r.subject = any($5::text[]) and $6::int4 is not null
+   group by 1`;
+
+/**
+ * Counts waiting reviews by age.
+ * @param ends the youngest instant of each age, in descending order; the last age has no oldest one
+ * @param max a count above this number may be too low
+ */
+export async function countByAge(
+  tx: Tx,
+  organisationId: number,
+  { visibility, ends, max }: { visibility: Visibility; ends: readonly Date[]; max: number },
+): Promise<number[]> {
+  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+  const until = ends.map((end) => end.toISOString());
+  const after = [...until.slice(1), '-infinity'];
+  const values = [organisationId, after, until, Object.values(ranks), subjects, max + 1, visibility];
+  const rows = await tx.query<{ age: number; reviews: number }>(isFew ? agesOfTeams : ages, values);
+  return ends.map((_, age) => rows.find((row) => row.age === age)?.reviews ?? 0);
+}
+
 export type VisibleResult = { assessment_id: string; learner_id: string; full_name: string; ref: string | null };
 
 const result = statement('review.result_in_sight')`

@@ -188,3 +188,18 @@ export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowM
   const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
   return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(count)]);
 }
+
+const newest = statement('delivery.newest_outcomes')`
+  select w.endpoint_id, w.url, count(*) filter (where d.status = 'succeeded') as succeeded,
+         count(*) filter (where d.status = 'pending') as waiting, count(*) filter (where d.status = 'dead') as dead
+    from webhook_endpoint w cross join lateral (
+      select d.status from delivery d
+       where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id
+       order by d.created_at desc limit $2) d
+   where w.organisation_id = $1 group by 1, 2 order by 5 desc, 4 desc, 2`;
+
+export type Outcomes = { endpoint_id: string; url: string; succeeded: number; waiting: number; dead: number };
+
+/** The outcomes of each endpoint's newest deliveries. A cancelled delivery counts nowhere. */
+export const newestOutcomes = (tx: Tx, organisationId: number, perEndpoint: number): Promise<Outcomes[]> =>
+  tx.query<Outcomes>(newest, [organisationId, perEndpoint]);

@@ -5,6 +5,7 @@ import { type SandboxState, findSandbox } from '../../../organisations/sandboxes
 import { integrators, roleMeanings, roleNames, roles } from '../../../organisations/users/roles.ts';
 import { empty, facts, moment, notice, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
+import { chartsPart } from './charts.ts';
 import { todayPart } from './dashboard.ts';
 import { type Answer, type ConsoleRoute, type PersonVisit, type Visit, get } from '../kit/route.ts';
 
@@ -69,7 +70,7 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
 async function start(visit: Visit): Promise<Answer> {
   const { app, organisation, role, organisationId, query } = visit;
   const findState = integrators.includes(role) ? findSandbox(app.db, organisationId) : null;
-  const [needs, sandbox] = await Promise.all([todayPart(visit), findState]);
+  const [needs, charts, sandbox] = await Promise.all([todayPart(visit), chartsPart(visit), findState]);
   return {
     title: 'Dashboard',
     says: 'Work that needs attention today, with a link to each page.',
@@ -80,6 +81,7 @@ async function start(visit: Visit): Promise<Answer> {
         made: 'The test result is created. The next poll returns it, and webhook endpoints get an event.',
       }),
       needs,
+      charts,
       sandbox && (await gettingStarted(visit, sandbox)),
       html`<h2>Your access</h2>`,
       facts({

@@ -19,7 +19,7 @@ type Chart = {
 
 const width = 640;
 const height = 200;
-const left = 44;
+const left = 56;
 const bottom = 24;
 
 /** The smallest of 1, 2, 5, 10, 20 … that is not below the value, so that the scale has round numbers. */
@@ -111,7 +111,7 @@ export function barChart({
   words?: (value: number) => string;
 }): Markup | null {
   const max = Math.max(...rows.map((row) => row.value), 1);
-  return html`<div class="bars">${table<(typeof rows)[number]>(caption, rows, {
+  return html`<div class="bars figure">${table<(typeof rows)[number]>(caption, rows, {
     [of]: ({ label, to }) => (to === undefined ? label : html`<a href="${to}">${label}</a>`),
     [head]: { isNumber: true, cell: (row) => words(row.value), phone: 'plain' },
     Share: {

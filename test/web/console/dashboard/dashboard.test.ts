@@ -163,3 +163,91 @@ suite('what needs somebody today', async () => {
     ]);
   });
 });
+
+suite('the overview of a dashboard', async () => {
+  const service = await withService();
+  const { app } = service;
+  const org = await service.organisation({ name: 'Overview College', plan: 'standard', credits: 30 });
+  const base = `/console/${org.publicId}`;
+  const dayMs = 24 * 3600_000;
+  const daysAgo = (days: number) => new Date(app.clock.nowMs() - days * dayMs);
+  const group = { type: 'cohort', ref: 'A', name: 'Autumn' };
+  const result = (n: number) => ({
+    learner: { ref: `O-${n}`, full_name: `Learner ${n}` },
+    assessed_at: daysAgo(n < 3 ? 2 : 40).toISOString(),
+    ...{ subject: 'digital', framework: 'F', groups: [group] },
+    ...{ rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false, needs_review: n === 0 },
+  });
+  await service.withUnitOfWork(async (work) => {
+    const records = Array.from({ length: 5 }, (_, n) => readyRecord(result(n), org.publicId, work.nowMs));
+    await importRecords(work, org.id, records, { events: false, actor: 'operator' });
+  });
+  await app.db.query('update review set opened_at = $2 where organisation_id = $1', [org.id, daysAgo(9)]);
+  for (const n of [1, 2, 8, 9])
+    assert.equal((await org.post('/learners', { ref: `O-${n}`, full_name: `Learner ${n}` })).status, 201);
+  await app.db.query(
+    `update invitation set status = 'used' where organisation_id = $1
+        and learner_id = (select learner_id from learner where organisation_id = $1 and ref = 'O-1')`,
+    [org.id],
+  );
+  const { id: endpoint } = (await org.post('/webhooks', { url: 'https://overview.example/hook' })).body.data;
+  await app.db.query(
+    `insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, created_at, status)
+     select $1, gen_random_uuid(), $2, gen_random_uuid(), now() - n * interval '1 minute', case when n < 10 then 'dead' else 'succeeded' end
+       from generate_series(1, 150) n`,
+    [org.id, endpoint],
+  );
+  const figuresOf = (text: string) =>
+    [...text.matchAll(/<li><span>([^<]+)<\/span><strong>(.+?)<\/strong><span>(.+?)<\/span>/g)].map(([, ...parts]) =>
+      parts.map((part) => part!.replaceAll(/<[^>]+>/g, '')).join('|'),
+    );
+
+  test('an owner sees every figure, and each link of a chart leads to a page', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const { text } = await owner.get(base);
+    assert.deepEqual(figuresOf(text), [
+      'Results in 28 days|3|2 in the 28 days before',
+      'Finished of those invited|25 %|25 % started',
+      'Reviews waiting|1|0 for over 28 days',
+      'Credits left|26|No estimate yet',
+      'Deliveries succeeded|91 %|9 dead letters',
+    ]);
+    assert.match(text, /8 to 28 days<\/a>.*?>1</);
+    assert.match(text, /Autumn.*?<td[^>]*><span>0<\/span><\/td><td[^>]*><span>5<\/span>/);
+    assert.ok(text.indexOf('<h2>Needs attention') < text.indexOf('<h2>Overview'));
+    const overview = text.slice(text.indexOf('<h2>Overview'), text.indexOf('Getting started'));
+    const links = new Set([...overview.matchAll(/href="([^"#]+)/g)].map(([, to]) => to!.replaceAll('&amp;', '&')));
+    assert.ok(links.size > 20);
+    for (const to of links) assert.equal((await owner.get(to)).status, 200, to);
+    const [month] = [...links].filter((to) => to.includes('/results?from=')).slice(-1);
+    const listed = (await owner.get(month!)).text.match(/<th scope="row"/g) ?? [];
+    assert.match(
+      overview,
+      new RegExp(`${month!.replaceAll(/[?]/g, '\\?').replace('&', '&amp;')}">.*?>${listed.length}<`),
+    );
+  });
+
+  test('each role sees its own parts, and a tutor the own teams', async () => {
+    const titles = async (role: (typeof roles)[number]) => {
+      const person = await personOf(service, org.id, role);
+      return figuresOf((await person.get(base)).text).map((one) => one.split('|')[0]);
+    };
+    const learners = ['Results in 28 days', 'Finished of those invited', 'Reviews waiting'];
+    assert.deepEqual(await titles('developer'), ['Deliveries succeeded']);
+    assert.deepEqual(await titles('auditor'), [...learners, 'Credits left']);
+    assert.deepEqual(await titles('tutor'), ['Reviews waiting'], 'a tutor without a team');
+    const tutor = await personOf(service, org.id, 'tutor');
+    await service.withUnitOfWork(async (work) => {
+      const team = await ensureTeam(work, org.id, { ref: 'T', name: 'Team' });
+      await addToTeam(work, org.id, team, ['O-0', 'O-1', 'O-4']);
+      await addTeamStaff(work, org.id, team, [tutor.userId]);
+    });
+    const { text } = await tutor.get(base);
+    assert.deepEqual(figuresOf(text), [
+      'Results in 28 days|2|1 in the 28 days before',
+      'Finished of those invited|100 %|100 % started',
+      'Reviews waiting|1|0 for over 28 days',
+    ]);
+    assert.match(text, /Autumn.*?<td[^>]*><span>0<\/span><\/td><td[^>]*><span>3<\/span>/);
+  });
+});
