@@ -16,11 +16,11 @@ export const roleMeanings: Record<Role, string> = {
   owner: 'Everything, including other owners.',
   admin: 'People, keys, webhooks, learners, results, groups and settings.',
   developer:
-    'Keys, webhooks and the request log. Sees references and IDs, but no names, scores or evidence packs. Keys that they create can read those.',
+    'Keys, webhooks and API requests. Sees references and IDs, but no names, scores or evidence packs. Keys that they create can read those.',
   reviewer:
     'Reads all results and evidence, and decides on reviews. For assessors and internal quality assurers (IQA).',
   tutor: 'The learners of their own teams: invitations, results, evidence and reviews.',
-  auditor: 'Reads results, evidence and the audit log, and changes nothing.',
+  auditor: 'Reads results, evidence and the activity of people, and changes nothing.',
 };
 
 /** These roles create keys for platforms. */

@@ -74,7 +74,7 @@ function hours({ actor = null, action = null, statusClass = null, code = null }:
   const which = [
     actor !== null && ' and actor = $4',
     action !== null && ' and action = $5',
-    statusClass !== null && ` and ${ofClass[statusClass] ?? 'false'}`,
+    ` and ${statusClass === null ? 'status > 0' : (ofClass[statusClass] ?? 'false')}`,
     code !== null && ' and status >= 400 and code = $7',
   ];
   const conditions = which.filter((one) => one !== false).join('');
@@ -86,7 +86,7 @@ function hours({ actor = null, action = null, statusClass = null, code = null }:
    group by hour order by hour desc limit 24`;
 }
 
-const within = `organisation_id = $1 and at >= $2 and at < $3 and ${fits}
+const within = `organisation_id = $1 and at >= $2 and at < $3 and status is not null and ${fits}
      and ($7::text is null or detail like '%"code":"' || $7 || '"%')
      and ($8::timestamptz is null or (at, audit_id) < ($8, $9::int8))`;
 const ofHours = statement('audit.log_rows')`
@@ -101,7 +101,7 @@ function readCall(row: Row): LoggedCall {
   return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
 }
 
-/** `next` is null on the last page. */
+/** Finds requests of platforms; acts of people have no status. `next` is null on the last page. */
 export async function findCalls(
   tx: Tx,
   organisationId: number,

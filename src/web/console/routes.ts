@@ -6,6 +6,7 @@ import { homeRoutes } from './dashboard/home.ts';
 import { keyLinkRoutes } from './keys/key-links.ts';
 import { keyRoutes } from './keys/keys.ts';
 import { deliveryRoutes, resendRoutes } from './webhooks/deliveries.ts';
+import { activityRoutes } from './organisation/activity.ts';
 import { retentionRoutes } from './organisation/retention.ts';
 import { accessLogRoutes } from './learners/access-log.ts';
 import { webhookRoutes } from './webhooks/webhooks.ts';
@@ -80,6 +81,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...erasureRoutes,
   ...creditRoutes,
   ...dataProtectionRoutes,
+  ...activityRoutes,
   ...accessLogRoutes,
   ...retentionRoutes,
   ...holdRoutes,

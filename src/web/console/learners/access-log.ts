@@ -61,7 +61,7 @@ async function lookups(visit: Visit): Promise<Answer> {
   return listPage(visit, {
     title: 'Access log',
     back: { to: `${base}/learners/${learnerId}`, label: 'Learner' },
-    intro: html`<p>This log shows who opened a page about this learner or their results, evidence packs and invitations. The log leaves out lists of many learners. The request log shows what platforms read through the API.</p>`,
+    intro: html`<p>This log shows who opened a page about this learner or their results, evidence packs and invitations. The log leaves out lists of many learners. The page API requests shows what platforms read.</p>`,
     caption: 'Opened pages, newest first. Kept for 2 years, or longer under a legal hold.',
     none: 'No page about this learner has been opened.',
     rows,

@@ -22,12 +22,12 @@ import {
 import { totalOf } from '../keys/keys.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
-import { logReaders } from '../../../organisations/users/roles.ts';
+import { auditReaders, logReaders } from '../../../organisations/users/roles.ts';
 import { any } from '../kit/form.ts';
 import { listPage } from '../kit/page.ts';
 
 export const logRoutes: ConsoleRoute[] = [
-  get('/log', logReaders, log, { menu: 'Request log', section: 'integration' }),
+  get('/log', logReaders, log, { menu: 'API requests', section: 'integration' }),
   get('/log/errors', logReaders, errors),
   get('/log/{call}', logReaders, call),
 ];
@@ -68,7 +68,7 @@ async function log(visit: Visit): Promise<Answer> {
   ]);
   const keyNames = Object.fromEntries(keys.map((key) => [key.key_id, key.label ?? key.key_id]));
   return listPage<LoggedCall>(visit, {
-    title: 'Request log',
+    title: 'API requests',
     says: 'Every API request of your platforms in the last 90 days, with its key and response.',
     filters: (q) => [
       q.select('key', 'Key', any(keyNames)),
@@ -104,14 +104,15 @@ async function call(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, params } = visit;
   const [auditId] = readToken(params.call!, 'int8') ?? [];
   const found = auditId === undefined ? undefined : await findCall(app.db, id, Number(auditId));
-  if (found === undefined) throw new NoSuchPage();
+  const isAct = found?.status === null;
+  if (found === undefined || (isAct && !auditReaders.includes(visit.role))) throw new NoSuchPage();
   const { detail } = found;
   const curl = asCurl(`${app.settings.baseUrl}${apiBase}`, found);
   const position = (us: number | undefined): Content => instant(us ?? null, zone);
   const by = (await actorNames(visit))(found.actor);
   return {
-    title: `Request ${found.audit_id}`,
-    back: { to: `${base}/log`, label: 'Request log' },
+    title: `${isAct ? 'Action' : 'Request'} ${found.audit_id}`,
+    back: isAct ? { to: `${base}/activity`, label: 'Activity' } : { to: `${base}/log`, label: 'API requests' },
     main: [
       facts({
         Time: instant(found.at, zone),
@@ -152,7 +153,7 @@ async function errors(visit: Visit): Promise<Answer> {
   return {
     title: 'Errors and traffic',
     says: `Requests that were refused in the last ${errorDays} days, with the reason and the fix.`,
-    back: { to: path, label: 'Request log' },
+    back: { to: path, label: 'API requests' },
     main: [
       table(
         {

@@ -173,7 +173,7 @@ function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
         Role: roleNames[member.role],
         'Second factor': member.has_second_factor ? 'On' : 'Off',
         'Member since': day(member.created_at, zone),
-        'ID in the audit log': code(member.user_id),
+        'ID in the audit log': html`${code(member.user_id)} <a href="${base}/activity?person=${member.user_id}">Activity</a>`,
       }),
       mayGive(role, member.role)
         ? html`<h2>Change role</h2>${f.form('Change role', { to: `${here}/role` }, roleField)}<h2>Lost password or second factor</h2><p>The person uses a new link to create a new account in the same role. The old account then loses access to this organisation.</p>${buttonForm(`${here}/link`, 'Create new link')}<h2>Remove person</h2><p><a href="${here}/remove">Remove person</a></p>`

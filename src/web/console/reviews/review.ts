@@ -171,7 +171,7 @@ async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer
   });
 }
 
-/** Names the reviewer of a decision. Readers who do not manage people see "A colleague" in place of a name. */
+/** Names the reviewer of a decision. Tutors and reviewers see "A colleague" in place of a name. */
 export async function deciderOf(visit: Visit): Promise<(actor: string) => string> {
   const by = await actorNames(visit);
   return (actor) => {
