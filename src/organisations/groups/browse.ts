@@ -1,5 +1,6 @@
 import { type Tx, statement } from '../../platform/db/database.ts';
 import { limits } from '../../platform/config/limits.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { type Visibility, isVisibleGroup, isVisibleLearner } from './visibility.ts';
 import type { GroupRow } from './store.ts';
 
@@ -46,6 +47,29 @@ export function groupNames(
   visibility: Visibility,
 ): Promise<Pick<GroupRow, 'group_id' | 'type' | 'name'>[]> {
   return tx.query(named, [organisationId, others, visibility]);
+}
+
+const found = statement('group.found')`
+  select * from (
+    select g.group_id, g.type, g.ref, g.name, g.active, g.ref = $2 or g.group_id = $3::uuid as is_exact from learner_group g
+     where g.organisation_id = $1
+       and (g.ref = $2 or g.group_id = $3::uuid or starts_with(lower(g.ref), lower($2))
+            or name_words($1, folded_name(g.name)) @@ (select name_query($1, folded_name($2)))) offset 0) g
+   where ${isVisibleGroup('g.group_id', '$4')}
+   order by g.is_exact is not true, not g.active, lower(g.name), g.group_id limit $5`;
+
+export type FoundGroup = Pick<GroupRow, 'group_id' | 'type' | 'ref' | 'name' | 'active'> & { is_exact: boolean | null };
+
+/** Finds groups by ID, the beginning of the reference, or beginnings of words of the name. */
+export function searchGroups(
+  tx: Tx,
+  organisationId: number,
+  text: string,
+  visibility: Visibility,
+  limit: number,
+): Promise<FoundGroup[]> {
+  const id = isUuid(text) ? text.toLowerCase() : null;
+  return tx.query<FoundGroup>(found, [organisationId, text, id, visibility, limit]);
 }
 
 export const membersCountedFor = (visibility: Visibility): number =>

@@ -12,7 +12,7 @@ import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import { registerAssets } from '../../platform/html/assets.ts';
 import { PasswordsBusy } from '../../organisations/users/password.ts';
-import { needsSecondFactor, logReaders } from '../../organisations/users/roles.ts';
+import { needsSecondFactor } from '../../organisations/users/roles.ts';
 import { useMembership } from '../../organisations/users/members.ts';
 import { type Session, clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
 import {
@@ -29,7 +29,7 @@ import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeade
 import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
 import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { noteWhatIsShown } from './learners/access-log.ts';
-import { menuFor } from './kit/menu.ts';
+import { menuFor, pagesFor } from './kit/menu.ts';
 import { consoleRoutes } from './routes.ts';
 import { messagePage } from './kit/page.ts';
 
@@ -189,8 +189,12 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered
   const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
   if (needsSecondFactor(organisation) && !isEnough) return sentTo('/console/account/second-factor');
   const base = `/console/${organisation.public_id}`;
-  const search = logReaders.includes(organisation.role) ? `${base}/search` : null;
-  const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
+  const frame: Frame = {
+    session,
+    organisation,
+    menu: menuFor(base, visit.path, organisation),
+    search: `${base}/search`,
+  };
   if (isUnproved) return sentTo('/console/confirm', frame);
   const { organisation_id: organisationId, time_zone: zone, role } = organisation;
   const { user_id: userId, session_id: sessionId } = session;
@@ -201,7 +205,7 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered
     frame,
     async go(sent) {
       const of = { organisation, organisationId, zone, role, userId, session, base, change };
-      const within: Visit = { ...visit, ...of, form: sent };
+      const within: Visit = { ...visit, ...of, pages: pagesFor(base, organisation), form: sent };
       const answered = await route.handle(within);
       await noteWhatIsShown(route, within, answered);
       return answered;

@@ -43,11 +43,11 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.getByRole('link', { name: 'Errors and traffic' }).press('Enter');
       await page.getByRole('heading', { name: 'Errors and traffic' }).waitFor();
       await isSound('errors');
-      await page.getByRole('search').getByLabel('Reference or ID').fill('ana');
+      await page.getByRole('search').getByLabel('Names, references, pages').fill('ana');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'A learner’s results' }).waitFor();
       await isSound('a learner found by reference');
-      await page.getByRole('search').getByLabel('Reference or ID').fill('unknown-ref');
+      await page.getByRole('search').getByLabel('Names, references, pages').fill('unknown-ref');
       await page.getByRole('search').getByRole('button', { name: 'Find' }).press('Enter');
       await page.getByRole('alert').waitFor();
       await isSound('nothing found');

@@ -1,55 +1,173 @@
 import { findRequest } from '../../../platform/audit/log.ts';
-import { holdsNationalInsuranceNumber, isOpaqueRef } from '../../../platform/validation/personal-data.ts';
+import {
+  holdsNationalInsuranceNumber,
+  isOpaqueRef,
+  isStorableText,
+} from '../../../platform/validation/personal-data.ts';
+import { limits } from '../../../platform/config/limits.ts';
 import { type Match, findByIdentifier } from '../../../api/tracer/identifier-lookup.ts';
-import { type Role, logReaders, integrators } from '../../../organisations/users/roles.ts';
+import { inviters, learnerReaders, integrators, logReaders, roles } from '../../../organisations/users/roles.ts';
+import { type FoundGroup, searchGroups } from '../../../organisations/groups/browse.ts';
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { findVisibleResult } from '../../../governance/result-reviews/queue.ts';
+import { findLearnerHead } from '../../../records/directory/learner-page.ts';
+import { type FoundLearner, findLearnersByEmail, searchLearners } from '../../../records/directory/search.ts';
+import { browseLearners } from '../../../records/directory/browse.ts';
+import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
-import type { Faults } from '../kit/form.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
+import { code, label, table } from '../kit/blocks.ts';
+import { type Faults, buttonForm, hiddenField } from '../kit/form.ts';
+import { name } from '../kit/frame.ts';
+import { visibilityOf } from '../kit/reader.ts';
+import { typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
 
-/** The search sends its text in the body of a form, because a reference in a URL may name a person. */
+/** The search sends its text in the body of a form, because a name or a reference in a URL may name a person. */
 
-export const searchRoutes: ConsoleRoute[] = formRoutes('/search', logReaders, (visit) => searchPage(visit), search);
+export const searchRoutes: ConsoleRoute[] = formRoutes('/search', roles, (visit) => searchPage(visit), search);
 
-/** The page does not repeat the text, so the response is the same for unknown IDs and IDs of other organisations. */
-const searchPage = (visit: Visit, faults: Faults = {}): Answer =>
+/** Each section shows at most this many rows. */
+const maxRows = 10;
+
+/** A page with a fault does not repeat the text, so unknown text and text of other organisations look the same. */
+const searchPage = (visit: Visit, faults: Faults = {}, text = '', found: Content = null): Answer =>
   formPage(visit, {
     title: 'Search',
-    says: 'Find a learner, result, request, key, delivery, event or webhook endpoint.',
+    says: 'Find learners, results, groups, keys, pages, requests, deliveries and webhook endpoints.',
     faults,
     button: 'Search',
     fields: (f) =>
-      f.text('reference', 'Reference or ID', {
-        hint: 'Such as LRN-000017 or an X-Request-Id. Never a name.',
+      f.text('reference', 'Name, reference or ID', {
+        hint: 'Such as “ana sil”, LRN-000017 or an X-Request-Id. Beginnings of words are enough.',
         type: 'search',
-        value: '',
+        value: text,
       }),
+    also: found,
   });
 
 async function search(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, role, form: sent } = visit;
+  const { base, form: sent } = visit;
   const again = (reference: string) => searchPage(visit, { reference });
   const text = sent.text('reference');
-  if (text === '') return again('The field is empty. Enter a reference or an ID.');
-  if (text.includes('@') || holdsNationalInsuranceNumber(text))
-    return again('This is personal data. Enter a reference or an ID.');
-  // A malformed reference is looked up as the nil UUID, which finds nothing and takes the same time as a valid ID.
+  if (text === '') return again('The field is empty. Enter a name, a reference or an ID.');
+  if (holdsNationalInsuranceNumber(text)) return again('This is personal data. Enter a name, a reference or an ID.');
+  const visibility = await visibilityOf(visit);
+  const isReadable = isStorableText(text, limits.fullNameChars);
+  const [exact, learners, groups, keys] = await Promise.all([
+    exactPath(visit, visibility, text),
+    isReadable ? learnersLike(visit, visibility, text) : [],
+    isReadable ? searchGroups(visit.app.db, visit.organisationId, text, visibility, maxRows) : [],
+    keysLike(visit, text),
+  ]);
+  const [group, other] = groups.filter((one) => one.is_exact);
+  if (exact !== null) return { to: base + exact };
+  if (group !== undefined && other === undefined) return { to: `${base}/groups/${group.group_id}` };
+  const pages = visit.pages.filter((page) => hasWords(page.label, text));
+  if ([learners, groups, keys, pages].every((one) => one.length === 0))
+    return again('Nothing has this name, reference or ID. Check the spelling. Only recorded results have an ID.');
+  const sections = [
+    learnersPart(visit, learners, text),
+    groupsPart(visit, groups),
+    keysPart(visit, keys),
+    pages.length > 0 &&
+      html`<h2>Pages</h2><ul class="choices">${pages.slice(0, maxRows).map(({ to, label: words }) => html`<li><a href="${to}">${words}</a></li>`)}</ul>`,
+  ];
+  return searchPage(visit, {}, text, sections);
+}
+
+const wordsOf = (text: string) =>
+  text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(Boolean);
+
+/** Whether each word of the search is the beginning of a word of the name. */
+function hasWords(called: string, text: string): boolean {
+  const [words, wanted] = [wordsOf(called), wordsOf(text)];
+  return wanted.length > 0 && wanted.every((one) => words.some((word) => word.startsWith(one)));
+}
+
+/** The page of the record that has this ID or reference. Malformed text takes the time of a valid ID. */
+async function exactPath(visit: Visit, visibility: Visibility, text: string): Promise<string | null> {
+  const { app, organisationId: id, role } = visit;
   const identifier = isOpaqueRef(text) ? text : nilUuid;
   const [found, call] = await Promise.all([
     findByIdentifier(app.db, id, identifier),
-    findRequest(app.db, id, identifier),
+    logReaders.includes(role) ? findRequest(app.db, id, identifier) : null,
   ]);
-  const paths = [...found.map((one) => pathOf(one, role)), call === null ? null : `/log/${call}`];
-  const path = paths.find((one) => one !== null);
-  return path === undefined
-    ? again('Nothing has this reference or ID. Check the capital letters. Only recorded results have an ID.')
-    : { to: `${base}${path}` };
+  for (const one of found) {
+    const path = pathOf(visit, one);
+    if (path !== null && (visibility === null || (await isVisible(visit, visibility, one)))) return path;
+  }
+  return call === null ? null : `/log/${call}`;
 }
 
-function pathOf({ kind, id }: Match, role: Role): string | null {
-  if (kind === 'result') return `/trace?assessment_id=${id}`;
+const isVisible = async ({ app, organisationId }: Visit, visibility: Visibility, { kind, id }: Match) =>
+  (kind === 'learner'
+    ? await findLearnerHead(app.db, organisationId, visibility, id)
+    : await findVisibleResult(app.db, organisationId, id, visibility)) !== undefined;
+
+function pathOf({ role }: Visit, { kind, id }: Match): string | null {
+  if (kind === 'result') return logReaders.includes(role) ? `/trace?assessment_id=${id}` : `/results/${id}`;
   if (kind === 'learner') return `/learners/${id}`;
-  if (kind === 'key') return integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`;
+  if (kind === 'key' && logReaders.includes(role)) return keyPath(role, id);
   if (!integrators.includes(role)) return null;
   return kind === 'delivery' ? `/deliveries/${id}` : `/webhooks/${id}`;
 }
+
+const keyPath = (role: Visit['role'], id: string) => (integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`);
+
+/** The roles that see email addresses also find learners by them. One row more than a section shows. */
+async function learnersLike(visit: Visit, visibility: Visibility, text: string): Promise<readonly FoundLearner[]> {
+  const { app, organisationId: id, role } = visit;
+  if (!learnerReaders.includes(role)) return [];
+  if (text.includes('@'))
+    return inviters.includes(role) ? findLearnersByEmail(app.db, id, text, visibility, maxRows + 1) : [];
+  if (visibility === null) return searchLearners(app.db, id, text, maxRows + 1);
+  const filter = { text, groupIds: [], subject: null, placement: null, state: null };
+  const at = { limit: maxRows + 1, now: new Date(app.clock.nowMs()) };
+  return (await browseLearners(app.db, id, visibility, filter, { by: 'name', descending: false }, null, at)).learners;
+}
+
+async function keysLike({ app, organisationId, role }: Visit, text: string) {
+  if (!logReaders.includes(role)) return [];
+  const keys = await labelsOfKeys(app.db, organisationId);
+  return keys.filter((one) => hasWords(`${one.label ?? ''} ${one.key_id}`, text));
+}
+
+function learnersPart({ base }: Visit, learners: readonly FoundLearner[], text: string): Content {
+  if (learners.length === 0) return null;
+  const more = learners.length > maxRows && !text.includes('@');
+  return [
+    html`<h2>Learners</h2>`,
+    table<FoundLearner>('Learners by name', learners.slice(0, maxRows), {
+      Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+      Reference: (row) => code(row.ref, 'None'),
+    }),
+    more && buttonForm(`${base}/learners`, 'Show all learners found', hiddenField('wanted', text)),
+  ];
+}
+
+const groupsPart = ({ base }: Visit, groups: readonly FoundGroup[]): Content =>
+  groups.length > 0 && [
+    html`<h2>Groups</h2>`,
+    table<FoundGroup>('Groups by name', groups, {
+      Name: (row) => html`<a href="${base}/groups/${row.group_id}">${name(row.name)}</a>`,
+      Type: (row) => typeWords(row.type),
+      Reference: (row) => code(row.ref),
+      State: (row) => (row.active ? label('good', 'Active') : label('off', 'Archived')),
+    }),
+  ];
+
+type FoundKey = { key_id: string; label: string | null };
+
+const keysPart = ({ base, role }: Visit, keys: readonly FoundKey[]): Content =>
+  keys.length > 0 && [
+    html`<h2>Keys</h2>`,
+    table<FoundKey>('Keys by name', keys.slice(0, maxRows), {
+      Name: (row) => html`<a href="${base}${keyPath(role, row.key_id)}">${row.label ?? 'Without a name'}</a>`,
+      'Access key ID': (row) => code(row.key_id),
+    }),
+  ];

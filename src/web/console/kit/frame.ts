@@ -47,7 +47,7 @@ export type Frame = {
   session: Session | null;
   organisation: Membership | null;
   menu: readonly MenuSection[];
-  /** The URL of the search form; null for roles without search. */
+  /** The URL of the search form; null outside an organisation. */
   search: string | null;
 };
 
@@ -63,7 +63,7 @@ function header({ session, search }: Frame): Markup {
   return html`<header class="top"><div class="wide"><p class="name"><a href="/console">${mark}${consoleName}</a></p>${
     search === null
       ? null
-      : html`<form class="find" role="search" method="post" action="${search}"><label class="unseen" for="find">Reference or ID</label><input type="search" id="find" name="reference" autocomplete="off" spellcheck="false" placeholder="Reference or ID" aria-keyshortcuts="/"><button class="unseen">Find</button></form>`
+      : html`<form class="find" role="search" method="post" action="${search}"><label class="unseen" for="find">Names, references, pages</label><input type="search" id="find" name="reference" autocomplete="off" spellcheck="false" placeholder="Search names, references, pages" aria-keyshortcuts="/"><button class="unseen">Find</button></form>`
   }${
     session === null
       ? null

@@ -53,6 +53,8 @@ export type Visit = PersonVisit & {
   userId: string;
   /** `/console/ID` */
   base: string;
+  /** The pages that the person may open and find by name. */
+  pages: readonly { to: string; label: string }[];
   /**
    * Changes data and writes the audit row in one transaction. No row is written if the function returns null or false.
    * `resource` names what was changed; as a function it decides whether a row is written.

@@ -4,6 +4,11 @@ import { sealNow } from '../../../platform/audit/sealed.ts';
 import type { Answer } from '../../../contract/support/client.ts';
 import { scenario } from '../../../support/scenario.ts';
 import { withService } from '../../../support/service.ts';
+import { createKey } from '../../../../src/integrations/access-keys/keys.ts';
+import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
+import { addToTeam } from '../../../support/teams.ts';
+import { otherPages } from '../../../../src/web/console/kit/menu.ts';
+import { consoleRoutes } from '../../../../src/web/console/routes.ts';
 import { personOf } from '../visitor.ts';
 
 /** Search by reference and id, from every page: it goes where the thing belongs, for whoever may open that. */
@@ -112,15 +117,18 @@ suite('search by reference or id', () => {
       assert.equal((await people.developer.get(`${base}/learners/${id}`)).text, missing);
   });
 
-  test('takes no name, e-mail address or number of a person, and keeps a reference out of addresses and logs', async () => {
+  test('takes no National Insurance number, and keeps names and references out of URLs, titles and logs', async () => {
     for (const what of ['', '  ', 'ana@college.example', 'AB 12 34 56 C']) {
       const { status, text } = await finds('owner', what);
       assert.equal(status, 422);
       assert.ok(what.trim() === '' || !text.includes(what));
     }
-    assert.equal((await finds('owner', 'Ana Silva')).status, 422);
     assert.ok(!(await finds('owner', 'LRN:ana/17')).headers.location!.includes('ana'));
-    assert.ok(!service.logged.join('').includes('LRN:ana'));
+    const { status, text, headers } = await finds('owner', 'ana sil');
+    assert.deepEqual([status, headers.location], [200, undefined]);
+    assert.doesNotMatch(/<title>[^<]*/.exec(text)![0], /ana/i);
+    for (const [, to] of text.matchAll(/(?:href|action)="([^"]*)"/g)) assert.doesNotMatch(to!, /ana/i);
+    assert.doesNotMatch(service.logged.join(''), /LRN:ana|ana sil/i);
     const rows = await service.app.db.query<{ text: string }>('select a::text as text from audit a where actor = $1', [
       people.owner.userId,
     ]);
@@ -136,11 +144,83 @@ suite('search by reference or id', () => {
     }
   });
 
-  test('stands on every page of those who may search, and on no other', async () => {
-    const field = /<form class="find" role="search" method="post"/;
-    assert.match((await people.auditor.get(`${base}/log`)).text, field);
+  test('a name, an email address or words lead to a page with sections, each for the roles that may read it', async () => {
+    const { app } = service;
+    await app.db.query(
+      `update learner set email = 'Ana.Silva@post.example' where organisation_id = $1 and learner_id = $2`,
+      [org.id, learnerId],
+    );
+    await org.post('/groups', { type: 'cohort', ref: 'SILVER-1', name: 'Silver cohort' });
+    await service.withUnitOfWork((work) => createKey(work, org.id, { label: 'Silver platform', kind: 'test' }));
+    const sectionsOf = async (role: Role, what: string) => {
+      const { status, text } = await finds(role, what);
+      return status === 422 ? [] : [...text.matchAll(/<h2>(\w+)<\/h2>/g)].map(([, head]) => head);
+    };
+    assert.deepEqual(await sectionsOf('owner', 'sil'), ['Learners', 'Groups', 'Keys']);
+    assert.deepEqual(await sectionsOf('auditor', 'SIL'), ['Learners', 'Groups', 'Keys']);
+    assert.deepEqual(await sectionsOf('developer', 'sil'), ['Groups', 'Keys']);
+    assert.deepEqual(await sectionsOf('developer', 'ana sil'), []);
+    for (const what of ['ana.silva@post.example', 'ana.si', 'ANA.SILVA@'])
+      assert.deepEqual(await sectionsOf('owner', what), ['Learners'], what);
+    // The role does not see email addresses.
+    assert.deepEqual(await sectionsOf('auditor', 'ana.silva@'), []);
+    const pages = (await finds('owner', 'crea ke')).text;
+    assert.match(
+      pages,
+      new RegExp(`<h2>Pages</h2><ul class="choices"><li><a href="${base}/keys/create">Create key</a>`),
+    );
+    assert.deepEqual(await sectionsOf('auditor', 'crea ke'), []);
+    for (const path of Object.keys(otherPages))
+      assert.ok(
+        consoleRoutes.some((route) => route.path === path && route.method === 'GET'),
+        path,
+      );
+    assert.match((await finds('owner', 'SILVER-1')).headers.location!, /\/groups\//);
+  });
+
+  test('sections show 10 rows, and a button sends the name on to the list of learners', async () => {
+    for (let i = 0; i < 11; i++) await scene.learner(`many-${i}`, `Manyfold Person ${i}`);
+    const { text } = await finds('owner', 'manyf');
+    assert.equal(text.match(/Manyfold Person/g)!.length, 10);
+    assert.match(text, /<button class="second">Show all learners found<\/button>/);
+    const all = await people.owner.post(`${base}/learners`, { wanted: 'manyf' });
+    assert.equal(all.text.match(/>Manyfold Person/g)!.length, 11);
+  });
+
+  test('a tutor finds learners, results and groups of their teams only', async () => {
     const tutor = await personOf(service, org.id, 'tutor');
-    assert.doesNotMatch((await tutor.get(base)).text, field);
+    const bo = await scene.learner('bo-7', 'Silvia Seen');
+    const theirs = await bo.completes();
+    await service.withUnitOfWork(async (work) => {
+      const team = await ensureTeam(work, org.id, { ref: 'T1', name: 'Silver team' });
+      await addTeamStaff(work, org.id, team, [tutor.userId]);
+      await addToTeam(work, org.id, team, ['bo-7']);
+    });
+    const of = (reference: string) => tutor.post(`${base}/search`, { reference });
+    const { text } = await of('sil');
+    assert.match(text, /Silvia Seen/);
+    assert.match(text, /Silver team/);
+    assert.doesNotMatch(text, /Ana Silva|Silver cohort|Silver platform|<h2>Keys/);
+    assert.equal((await of(theirs.id)).headers.location, `${base}/results/${theirs.id}`);
+    assert.match((await of('bo-7')).headers.location!, /\/learners\//);
+    const unknown = (await of('nobody-at-all')).text;
+    for (const hidden of [
+      'LRN:ana/17',
+      result.id,
+      learnerId,
+      org.key.access_key_id,
+      endpoint,
+      asked,
+      'Ana',
+      'SILVER-1',
+    ])
+      assert.equal((await of(hidden)).text, unknown, hidden);
+  });
+
+  test('is on every page of an organisation, and on no other', async () => {
+    const field = /<form class="find" role="search" method="post"/;
+    const tutor = await personOf(service, org.id, 'tutor');
+    for (const person of [...Object.values(people), tutor]) assert.match((await person.get(base)).text, field);
     assert.doesNotMatch((await people.owner.get(`${base}/no-such-page`)).text, field);
     assert.doesNotMatch((await people.owner.get('/console/account')).text, field);
   });
