@@ -15,9 +15,9 @@ function get(string $url, string $etag): array
     ];
     // The access key must not follow a redirect to another host.
     $options = ['header' => $sent, 'follow_location' => 0, 'ignore_errors' => true, 'timeout' => 30];
-    $stream = fopen($url, 'r', false, stream_context_create(['http' => $options]));
+    $stream = @fopen($url, 'r', false, stream_context_create(['http' => $options]));
     if ($stream === false) {
-        exit(1);
+        fail('The connection ended. Nothing was stored. Run the program again.');
     }
     $body = stream_get_contents($stream);
     $status = 0;
@@ -50,7 +50,8 @@ $url = $state['since'] === null ? $all : "$all&since={$state['since']}";
 $checkpoint = null;
 $restores = 0;
 while ($url !== null) {
-    [$status, $headers, $body] = get($url, $state['etag']);
+    // An ETag is valid for the first page only.
+    [$status, $headers, $body] = get($url, $checkpoint === null ? $state['etag'] : '""');
     $start = $checkpoint['since'] ?? $state['since'] ?? '';
     $restored = $start !== '' && strcmp($headers['x-sync-restored'] ?? '', $start) > 0;
     $wentBack = strcmp($headers['x-sync-through'] ?? $start, $start) < 0;
@@ -70,7 +71,7 @@ while ($url !== null) {
         fail($body);
     }
     $checkpoint ??= ['since' => $headers['x-sync-through'], 'etag' => $headers['etag']];
-    $page = json_decode($body, true, flags: JSON_THROW_ON_ERROR);
+    $page = json_decode($body, true) ?? fail('The response is incomplete. Nothing was stored. Run the program again.');
     foreach ($page['data'] as $record) {
         if (($record['status'] ?? '') === 'completed') {
             $state['results'][$record['assessment_id']] = $record;

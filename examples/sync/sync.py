@@ -1,6 +1,7 @@
 # Brings a file up to date with the service's results. Run it once a minute; without the file it starts from the beginning.
 #   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… python3 sync.py results.json
 import json, os, sys
+from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -18,16 +19,20 @@ state = json.load(open(file)) if os.path.exists(file) else {"since": None, "etag
 url = os.environ["API"] + "/assessments?limit=500" + (f"&since={state['since']}" if state["since"] else "")
 walk, restores = {}, 0
 while url:
-    refusal = ""
+    # An ETag is valid for the first page only.
+    request = Request(url, headers={**keys, "If-None-Match": '""' if walk else state["etag"]})
     try:
-        reply = urlopen(Request(url, headers={**keys, "If-None-Match": state["etag"]}))
-    except HTTPError as error:
-        reply = error
-        refusal = "" if error.code == 304 else error.read().decode()
+        try:
+            reply = urlopen(request, timeout=30)
+        except HTTPError as error:
+            reply = error
+        body = reply.read().decode()
+    except (OSError, HTTPException):
+        sys.exit("The connection ended. Nothing was stored. Run the program again.")
     start = walk.get("since") or state["since"] or ""
     restored = start and (reply.headers["X-Sync-Restored"] or "") > start
     went_back = (reply.headers["X-Sync-Through"] or start) < start
-    if restored or went_back or '"invalid_cursor"' in refusal:
+    if restored or went_back or (reply.status == 400 and '"invalid_cursor"' in body):
         # The service was restored from a backup: start again without since. What the new walk does not show is gone.
         restores += 1
         if restores > 3:
@@ -37,10 +42,10 @@ while url:
         continue
     if reply.status == 304:
         break
-    if refusal:
-        sys.exit(refusal)
+    if reply.status != 200:
+        sys.exit(body or f"The status is {reply.status}.")
     walk = walk or {"since": reply.headers["X-Sync-Through"], "etag": reply.headers["ETag"]}
-    page = json.load(reply)
+    page = json.loads(body)
     for record in page["data"]:
         if record.get("status") == "completed":
             state["results"][record["assessment_id"]] = record

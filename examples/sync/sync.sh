@@ -31,7 +31,7 @@ while [ "$url" != null ]; do
   fi
   if [ "$status" = 304 ]; then echo 'nothing has changed'; exit; fi
   if [ "$status" != 200 ]; then cat "$page" >&2; exit 1; fi
-  if [ $walked = no ]; then walked=yes since=$through tag=$(header etag); fi
+  if [ $walked = no ]; then walked=yes since=$through tag=$(header etag) etag='""'; fi
   jq -cs 'reduce .[1].data[] as $record (.[0];
     if $record.status == "completed" then .results[$record.assessment_id] = $record
     else del(.results[$record.assessment_id]) end)' "$new" "$page" > "$new.next"

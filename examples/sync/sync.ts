@@ -14,7 +14,9 @@ let url = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${s
 let walk = null;
 let restores = 0;
 while (url) {
-  const reply = await fetch(url, { redirect: 'error', headers: { ...keys, 'If-None-Match': state.etag } });
+  // An ETag is valid for the first page only.
+  const etag = walk === null ? state.etag : '""';
+  const reply = await fetch(url, { redirect: 'error', headers: { ...keys, 'If-None-Match': etag } });
   const from = walk?.since ?? state.since ?? '';
   const restored = from !== '' && (reply.headers.get('X-Sync-Restored') ?? '') > from;
   const wentBack = (reply.headers.get('X-Sync-Through') ?? from) < from;

@@ -38,6 +38,7 @@ const held = async (path: string): Promise<object> =>
 const variants = [
   { name: 'sync.ts', command: [process.execPath, join(folder, 'sync.ts')], skip: false as string | false },
   { name: 'sync.py', command: ['python3', join(folder, 'sync.py')], skip: await lacks('python3') },
+  { name: 'sync.php', command: ['php', join(folder, 'sync.php')], skip: await lacks('php') },
   { name: 'sync.sh', command: ['sh', join(folder, 'sync.sh')], skip: await lacks('curl', 'jq') },
 ];
 
@@ -160,6 +161,21 @@ suite('the examples that sync', async () => {
         assert.equal(front.before, null, 'its walk had a second page');
         assert.deepEqual(await held(another), await truth(scene));
       }
+
+      // After a lost connection, the copy is as before, and the next run completes it.
+      await ana.completes();
+      for (const fault of ['lost', 'cut'] as const) {
+        front.interfere = () => fault;
+        const stored = await readFile(place, 'utf8');
+        const failure = await sync().catch((error: { code: number; stderr: string }) => error);
+        front.interfere = null;
+        assert.ok(typeof failure !== 'string' && failure.code > 0, 'the run ends with an error');
+        if (/py|php/.test(name))
+          assert.match(failure.stderr, /^The .* Nothing was stored\. Run the program again\.\n$/);
+        assert.equal(await readFile(place, 'utf8'), stored);
+      }
+      await sync();
+      assert.deepEqual(await held(place), await truth(scene));
 
       // It does not start again for ever.
       front.interfere = refusesCursors;
