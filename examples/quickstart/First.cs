@@ -6,7 +6,7 @@ using System.Xml;
 using System.Xml.Linq;
 
 /// <summary>
-/// Prints the level and the learner reference of each result on the first page.
+/// Prints the level and the learner reference of 10 results.
 ///   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… dotnet run First.cs
 /// </summary>
 public static class First
@@ -18,7 +18,7 @@ public static class First
         {
             http.DefaultRequestHeaders.Add("X-Access-Key-Id", Environment.GetEnvironmentVariable("ACCESS_KEY_ID"));
             http.DefaultRequestHeaders.Add("X-Secret-Access-Key", Environment.GetEnvironmentVariable("SECRET_ACCESS_KEY"));
-            var url = Environment.GetEnvironmentVariable("API") + "/assessments?limit=10";
+            var url = Environment.GetEnvironmentVariable("API") + "/assessments?limit=10&status=completed";
             var response = http.GetAsync(url).GetAwaiter().GetResult();
             var body = response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
             if (!response.IsSuccessStatusCode)
@@ -27,10 +27,7 @@ public static class First
                 return 1;
             }
             foreach (var result in Parse(body).Element("data").Elements())
-            {
-                if ((string)result.Element("status") == "completed")
-                    Console.WriteLine(TextOf(result.Element("rqf_level")) + " " + TextOf(result.Element("learner").Element("ref")));
-            }
+                Console.WriteLine(TextOf(result.Element("rqf_level")) + " " + TextOf(result.Element("learner").Element("ref")));
             return 0;
         }
     }

@@ -11,12 +11,12 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /**
- * Prints the level and the learner reference of each result on the first page (Java 17 and later).
+ * Prints the level and the learner reference of 10 results (Java 17 and later).
  *   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… java First.java
  */
 public final class First {
     public static void main(String[] arguments) throws Exception {
-        HttpRequest request = HttpRequest.newBuilder(URI.create(System.getenv("API") + "/assessments?limit=10"))
+        HttpRequest request = HttpRequest.newBuilder(URI.create(System.getenv("API") + "/assessments?limit=10&status=completed"))
             .header("X-Access-Key-Id", System.getenv("ACCESS_KEY_ID"))
             .header("X-Secret-Access-Key", System.getenv("SECRET_ACCESS_KEY"))
             .build();
@@ -27,7 +27,7 @@ public final class First {
         for (Object entry : (List<?>) page.get("data")) {
             Map<?, ?> result = (Map<?, ?>) entry;
             Map<?, ?> learner = (Map<?, ?>) result.get("learner");
-            if (learner != null) System.out.println(textOf(result.get("rqf_level")) + " " + textOf(learner.get("ref")));
+            System.out.println(textOf(result.get("rqf_level")) + " " + textOf(learner.get("ref")));
         }
     }
 

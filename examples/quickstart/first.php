@@ -1,6 +1,6 @@
 <?php
 
-// Prints the level and the learner reference of each result on the first page.
+// Prints the level and the learner reference of 10 results.
 //   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… php first.php
 
 declare(strict_types=1);
@@ -8,7 +8,8 @@ declare(strict_types=1);
 $keys = ['X-Access-Key-Id: ' . getenv('ACCESS_KEY_ID'), 'X-Secret-Access-Key: ' . getenv('SECRET_ACCESS_KEY')];
 // The access key must not follow a redirect to another host.
 $options = ['header' => $keys, 'follow_location' => 0, 'ignore_errors' => true, 'timeout' => 30];
-$body = file_get_contents(getenv('API') . '/assessments?limit=10', false, stream_context_create(['http' => $options]));
+$url = getenv('API') . '/assessments?limit=10&status=completed';
+$body = file_get_contents($url, false, stream_context_create(['http' => $options]));
 if ($body === false) {
     exit(1);
 }
@@ -18,7 +19,5 @@ if (!isset($page['data'])) {
     exit(1);
 }
 foreach ($page['data'] as $result) {
-    if ($result['status'] === 'completed') {
-        echo $result['rqf_level'] ?? '-', ' ', $result['learner']['ref'] ?? '-', "\n";
-    }
+    echo $result['rqf_level'] ?? '-', ' ', $result['learner']['ref'] ?? '-', "\n";
 }
