@@ -61,6 +61,12 @@ suite('ars results, key and audit', async () => {
     assert.deepEqual(rows, [{ resource: '1 imported, 0 updated, 0 unchanged, 0 rejected', same: true }]);
   });
 
+  test('the example of an import imports each of its results from standard input', async () => {
+    const example = await readFile(join(import.meta.dirname, '../../../examples/import/results.ndjson'), 'utf8');
+    const { code, json } = await run(['results', 'import', '-'], example);
+    assert.deepEqual([code, json], [0, { imported: 2, updated: 0, unchanged: 0, rejected: 0 }]);
+  });
+
   test('a CSV with faults: each is told, and what was refused is mended and imported again as it stands', async () => {
     const file = join(folder, 'semicolons.csv');
     const head = 'learner_ref;learner_full_name;assessed_at;subject;framework;rqf_level;rqf_level_code;below_level_1';
