@@ -198,7 +198,7 @@ export const commands: Command[] = [
   command({
     name: 'conform',
     summary: 'Test a client against a difficult service',
-    notes: 'The command runs the service, starts the client for each scenario, and says what the client does wrong.',
+    notes: 'The command runs the service, starts the client, plays the scenarios, and says what the client does wrong.',
     examples: [
       '--mirror results.ndjson --start "python3 sync.py"',
       '--mirror table:results --start "node poll.js" --only restored-backup,interrupted',

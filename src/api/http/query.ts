@@ -271,7 +271,7 @@ export const groupIds: Parameter<string[]> = unsafeWithSince(
     max: limits.filterGroups,
     tooMany: 'too_many_groups',
   }),
-  'a learner can leave a group: the response then contains a scope exit, and you still need a full sync',
+  'a learner can leave a group: the response then contains a scope exit. If X-Sync-Digest differs, run a full sync',
 );
 
 export const learnerRef: Parameter<string> = safeWithSince(

@@ -25,7 +25,7 @@ export async function commandsPage(): Promise<string> {
   const nouns = Map.groupBy(commands, ({ name }) => name.split(' ')[0]!);
   return [
     '# Commands',
-    'Run `ars COMMAND --help` for the same text in a terminal. In a checkout, type `npm run -s ars --` in place of `ars`.',
+    '`ars COMMAND --help` prints the same text, and also lists environment variables. In a checkout, type `npm run -s ars --` in place of `ars`.',
     'Every command takes `--json`, which prints JSON for programs, and `--help`. `$ORG` stands for the ID of an organisation.',
     'Exit codes: 0 is success, 1 is an error, and 2 is a wrong command line. Errors go to standard error.',
     ...[...nouns].flatMap(([noun, own]) => [`## ars ${noun}`, ...own.map(section)]),
