@@ -527,7 +527,7 @@ export type Operations = {
       below_level_1?: boolean;
       /** completed, deleted or both. Unsafe with since: without deleted, an incremental sync does not show withdrawn results. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit, and you still need a full sync. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit. If X-Sync-Digest differs, run a full sync. */
       group_id?: readonly string[];
       /** The order. By -updated_at, pages can miss records that change while you read. Rejected with since: an incremental sync has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
@@ -563,7 +563,7 @@ export type Operations = {
       below_level_1?: boolean;
       /** completed, deleted or both. Unsafe with since: without deleted, an incremental sync does not show withdrawn results. */
       status?: readonly ('completed' | 'deleted')[];
-      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit, and you still need a full sync. */
+      /** At most 20 group IDs: assessments of the groups' active members. Unsafe with since: a learner can leave a group: the response then contains a scope exit. If X-Sync-Digest differs, run a full sync. */
       group_id?: readonly string[];
       /** The order. By -updated_at, pages can miss records that change while you read. Rejected with since: an incremental sync has one order. */
       sort?: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
