@@ -26,7 +26,8 @@ export type Block =
   | { kind: 'facts'; facts: Fact[] }
   | { kind: 'placement'; level: string; sentences: string[]; flags: { label: string; text: string }[] }
   | { kind: 'ladder'; description: string; rungs: Rung[]; scale: Scale | null; caption: string }
-  | { kind: 'bars'; caption: string; marks: number[]; rows: DomainBar[] }
+  /** `head`: the headings of the first three columns, if they are not those of domains. */
+  | { kind: 'bars'; caption: string; marks: number[]; rows: DomainBar[]; head?: [string, string, string] }
   | { kind: 'table'; caption: string; columns: Column[]; rows: string[][] }
   | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };

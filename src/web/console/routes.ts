@@ -34,6 +34,8 @@ import { resultImportRoutes } from './results/import.ts';
 import { distanceRoutes } from './results/distance.ts';
 import { distributionRoutes } from './results/distribution.ts';
 import { gapRoutes } from './results/gaps.ts';
+import { ilrRoutes } from './results/ilr.ts';
+import { reportRoutes } from './results/reports.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
@@ -60,6 +62,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...distributionRoutes,
   ...distanceRoutes,
   ...gapRoutes,
+  ...reportRoutes,
+  ...ilrRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,
   ...reviewQuestionRoutes,

@@ -36,7 +36,8 @@ export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, sectio
     if (scale !== null && place !== null) drawScale(flow, scale, place, start, above);
   });
   flow.y = start + height;
-  lines(flow, textBox(block.caption, contentWidth, smallSize), margin, section.add('P'), muted);
+  if (block.caption !== '')
+    lines(flow, textBox(block.caption, contentWidth, smallSize), margin, section.add('P'), muted);
   flow.y += 4;
 }
 

@@ -64,7 +64,7 @@ function heightOf(block: Block): number {
     case 'placement':
       return 120;
     case 'ladder':
-      return 96;
+      return block.caption === '' ? 36 : 96;
     case 'bars':
       return 30 + block.rows.length * 18;
     case 'table':

@@ -99,10 +99,11 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
 /** The table of domains, with a bar in the second column. */
 export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: Element): void {
   const counted = block.rows.some((row) => row.answered !== null);
+  const [name, figure, status] = block.head ?? ['Domain', 'Score', 'Status'];
   const columns: Column[] = [
-    { label: 'Domain', width: 37, align: 'left' },
-    { label: 'Score', width: 38, align: 'left' },
-    { label: 'Status', width: 17, align: 'left' },
+    { label: name, width: 37, align: 'left' },
+    { label: figure, width: 38, align: 'left' },
+    { label: status, width: 17, align: 'left' },
     ...(counted ? [{ label: 'Answered', width: 12, align: 'right' } as const] : []),
   ];
   const laid = columnsOf(columns);

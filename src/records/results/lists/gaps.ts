@@ -51,7 +51,7 @@ const needOf = ({ domains }: ResultContent) => {
 };
 
 /** Puts the learner first who needs support in most domains, then by domains in development and by the mean score. */
-export function byNeed(rows: readonly Latest[]): Latest[] {
+export function byNeed<Row extends Pick<Latest, 'learner_id' | 'content'>>(rows: readonly Row[]): Row[] {
   const keyed = rows.map((row) => ({ row, need: needOf(row.content) }));
   keyed.sort(
     ({ row: x, need: a }, { row: y, need: b }) =>

@@ -84,8 +84,9 @@ function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerH
   // The form finds an existing learner by reference. It would create a second learner if the learner has none.
   const canInvite = ref !== null && inviters.includes(role);
   const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite learner</a>`;
-  if (!managers.includes(role)) return invite && html`<div class="actions">${invite}</div>`;
-  return html`<div class="actions">${invite}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a class="danger" href="${here}/erase">Erase learner</a></div>`;
+  const report = html`<a href="${here}/report">Learner report (PDF)</a>`;
+  if (!managers.includes(role)) return html`<div class="actions">${invite}${report}</div>`;
+  return html`<div class="actions">${invite}${report}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a class="danger" href="${here}/erase">Erase learner</a></div>`;
 }
 
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {

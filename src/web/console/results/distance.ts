@@ -192,7 +192,7 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
       hasTotal && countedAt(at, zone),
     ],
     actions: [
-      html`<a href="${withQuery(`${base}/results/gaps`, kept, {})}">Gaps by domain</a>`,
+      html`<a href="${withQuery(`${base}/results/gaps`, kept, {})}">Gaps by domain</a><a href="${withQuery(`${base}/results/report`, kept, {})}">Class report (PDF)</a>`,
       found.rows.length > 0 && exportLink(path, kept, 'Export distance travelled'),
     ],
     caption: 'Learners with their results in each subject',

@@ -210,7 +210,7 @@ async function showLists(visit: Visit): Promise<Answer> {
     main: [
       html`<p>Learners whose latest result in a subject is below a level, with date, probability and evidence pack.</p><ul class="choices">${fundingLists.map(
         (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
-      )}</ul>`,
+      )}<li><a href="${base}/results/lists/ilr">Assessed levels for the ILR</a><p class="hint">A CSV file with the column names of the ILR.</p></li></ul>`,
       html`<p>${await rulesOf(visit)}</p>`,
     ],
   };

@@ -37,7 +37,7 @@ suite('gaps by domain', async () => {
   test('the learner with most need comes first, and each cell says its status in words', async () => {
     const { text } = await owner.get(`${path}?group=${cohort.id}&subject=english`);
     assert.deepEqual(order(text), ['L-2', 'L-3', 'L-4', 'L-1']);
-    assert.match(text, /label bad">Needs support<\/span> <span class="hint">20 %/);
+    assert.match(text, /label bad">Needs support<\/span> <span class="hint">20\u00a0%/);
     assert.match(text, /label off">Not judged/);
     assert.doesNotMatch(text, /Older domain/);
     assert.match(text, /1 learner has no result in English/);
