@@ -50,6 +50,25 @@ function cell(row: Latest, of: string): Content {
   return html`<span class="narrow-only">${of}: </span>${label(kinds[status] ?? 'off', domainStatus(found?.status ?? null))}${found?.score_pct == null ? null : html` <span class="hint">${found.score_pct}\u00a0%</span>`}`;
 }
 
+type Found = Awaited<ReturnType<typeof latestOfMembers>>;
+
+function needPart({ rows, members, isMore }: Found, domains: readonly string[], subject: string): Content {
+  const without = members - rows.length;
+  const needing = strengthsOf(rows.map((row) => row.content)).filter((one) => domains.includes(one.name));
+  return [
+    isMore &&
+      html`<p class="note">The group has more than ${number(maxSorted)} learners. The page shows ${number(maxSorted)} of them. Choose a smaller group, or export all.</p>`,
+    without > 0 && html`<p class="hint">${count(without, 'learner has', 'learners have')} no result in ${subject}.</p>`,
+    rows.length > 0 &&
+      barChart({
+        caption: `${subject}: learners who need support, of ${number(rows.length)}`,
+        of: 'Domain',
+        value: 'Learners',
+        rows: needing.map((one) => ({ label: one.name, value: one.statuses.get('needs_support') ?? 0 })),
+      }),
+  ];
+}
+
 async function gaps(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const { groupIds, visibility } = await readResultFilter(visit);
@@ -67,8 +86,6 @@ async function gaps(visit: Visit): Promise<Answer> {
   const domains = domainNames(sorted);
   const kept = filterQuery(query, []);
   kept.set('subject', subject);
-  const without = found === null ? 0 : found.members - sorted.length;
-  const needing = strengthsOf(sorted.map((row) => row.content)).filter((one) => domains.includes(one.name));
   return listPage<Latest>(visit, {
     title: 'Gaps by domain',
     heading: group === null ? undefined : html`Gaps by domain: ${name(group.name)}`,
@@ -79,19 +96,7 @@ async function gaps(visit: Visit): Promise<Answer> {
       exportLink(path, kept, 'Export gaps'),
     ],
     filters: () => [groups, filtersOf(visit).select('subject', 'Subject', subjectNames, { value: subject })],
-    note: found !== null && [
-      found.isMore &&
-        html`<p class="note">The group has more than ${number(maxSorted)} learners. The page shows ${number(maxSorted)} of them. Choose a smaller group, or export all.</p>`,
-      without > 0 &&
-        html`<p class="hint">${count(without, 'learner has', 'learners have')} no result in ${subjectName(subject)}.</p>`,
-      sorted.length > 0 &&
-        barChart({
-          caption: `${subjectName(subject)}: learners who need support, of ${number(sorted.length)}`,
-          of: 'Domain',
-          value: 'Learners',
-          rows: needing.map((one) => ({ label: one.name, value: one.statuses.get('needs_support') ?? 0 })),
-        }),
-    ],
+    note: found !== null && needPart(found, domains, subjectName(subject)),
     caption: html`<span class="matrix">${subjectName(subject)}: learners by domain, greatest need first. Print this page to get the matrix on paper.</span>`,
     none:
       found === null
