@@ -79,6 +79,9 @@ function lastWords(row: { last_status: number | null; last_error: string | null;
   return html`${row.last_error ?? `Status ${row.last_status}`} <span class="hint">${row.last_ms} ms</span>`;
 }
 
+const isResendable = (row: BrowsedDelivery): boolean =>
+  row.emptied === null && (row.status === 'dead' || row.status === 'succeeded');
+
 async function deliveries(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path } = visit;
   const [endpoints, { deliveries: rows, next }] = await Promise.all([
@@ -109,15 +112,15 @@ async function deliveries(visit: Visit): Promise<Answer> {
       State: (row) => (row.emptied === null ? deliveryLabel(row.status) : emptiedWords[row.emptied]),
       Attempts: numeric((row) => row.attempts),
       'Last attempt': lastWords,
-      'Send again': (row) =>
-        row.emptied === null &&
-        (row.status === 'dead' || row.status === 'succeeded') &&
-        tickBox('delivery', row.delivery_id, row.delivery_id),
+      ...(rows.some(isResendable) && {
+        'Send again': (row: BrowsedDelivery) =>
+          isResendable(row) && tickBox('delivery', row.delivery_id, row.delivery_id),
+      }),
     },
     around: (shown) =>
-      rows.length === 0
-        ? shown
-        : fieldsOf(visit).form('Send selected deliveries again', { to: `${base}/resends/chosen` }, shown),
+      rows.some(isResendable)
+        ? fieldsOf(visit).form('Send selected deliveries again', { to: `${base}/resends/chosen` }, shown)
+        : shown,
     next: next && `${next.createdAt.getTime()}.${next.deliveryId}`,
   });
 }

@@ -20,6 +20,21 @@ const onceOf = ({ text }: Answer) => /name="once" value="([\w-]+)"/.exec(text)![
 const idOf = ({ headers }: Answer) => headers.location!.split(/[/?]/).at(-1)!;
 
 suite('webhooks in the console', () => {
+  test('deliveries offer to be sent again only where one can be chosen', async () => {
+    const endpoint = await scene.endpoint({ behaviour: answer(204) });
+    const here = `${base}/webhooks/${endpoint.id}`;
+    await developer.post(`${here}/pause`);
+    await scene.emit(['ana']);
+    const list = async () => (await developer.get(`${base}/deliveries?endpoint=${endpoint.id}`)).text;
+    const waiting = await list();
+    assert.match(waiting, /<span class="label wait">Waiting<\/span>/);
+    assert.doesNotMatch(waiting, /Send again|Send selected/);
+    await developer.post(`${here}/resume`);
+    await scene.settle(worker);
+    assert.match(await list(), /name="delivery"[^]*Send selected deliveries again/);
+    await service.app.db.query('delete from webhook_endpoint where endpoint_id = $1', [endpoint.id]);
+  });
+
   test('health says no more than is known', async () => {
     // The worker may deliver before the pages are looked at.
     const seenWaiting = Promise.withResolvers<void>();
