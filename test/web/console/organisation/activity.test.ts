@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { allCommands } from '../../../../cli/kit/run.ts';
-import { actSentences } from '../../../../src/governance/activity/activity.ts';
 import { ensureTeam } from '../../../../src/organisations/teams.ts';
-import { actionOf } from '../../../../src/web/console/kit/route.ts';
-import { consoleRoutes } from '../../../../src/web/console/routes.ts';
 import { sealNow } from '../../../platform/audit/sealed.ts';
 import { scenario } from '../../../support/scenario.ts';
 import { withService } from '../../../support/service.ts';
@@ -24,25 +20,7 @@ const visibleText = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** Commands that are about no organisation, or store nothing. */
-const silent =
-  /^(serve|sandbox|sandbox code|migrate|organisation list|score .*|bank .*|secret accept|verify-sync|backup|restore|distribute)$/;
-
 suite('activity', () => {
-  test('every action of the console and of the commands has a sentence', async () => {
-    const acts = consoleRoutes.filter((route) => route.method === 'POST').map(actionOf);
-    const commands = (await allCommands()).map((one) => one.name).filter((one) => !silent.test(one));
-    const without = [...acts, ...commands].filter((action) => !actSentences.has(action));
-    assert.deepEqual(without, [], 'Add a sentence to src/governance/activity/sentences.json');
-    const known = new Set(consoleRoutes.map(actionOf));
-    const unknown = [...actSentences.keys()].filter(
-      (action) => action.includes(' /') && !action.startsWith('GET /console/sso/') && !known.has(action),
-    );
-    assert.deepEqual(unknown, [], 'These routes are no longer there');
-    for (const [action, { sentence }] of actSentences)
-      assert.match(sentence, /^[a-z][^.{}]*(\{\}[^.{}]*)?$/, `${action}: ${sentence}`);
-  });
-
   test('who did what to which object, from where, in a sentence; filters; auditors read names', async () => {
     const owner = await personOf(service, org.id, 'owner', { name: 'Olu <Owner>' });
     const admin = await personOf(service, org.id, 'admin', { name: 'Ada Admin' });
