@@ -19,9 +19,16 @@ export type Waiting = {
   opened_at: Date;
   requested_at: Date | null;
   due_at: Date | null;
+  assigned_to: string | null;
   assessed_at: number;
   body: string;
 };
+
+/** The rank of an open review, as the database computes it. */
+export function rankOf({ flags, requested_at }: Pick<Waiting, 'flags' | 'requested_at'>): number {
+  const why = (['needs_review', 'person_fit'] as const).find((flag) => flags.includes(flag));
+  return ranks[why ?? (requested_at === null ? 'borderline' : 'request')];
+}
 
 export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
 
@@ -32,7 +39,7 @@ export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
 export type Filter = { why: Why | null; subject: Subject | null; asked: boolean };
 
 const shown =
-  'w.assessment_id, w.learner_id, l.full_name, l.ref, w.subject, w.rank, w.flags, w.opened_at, w.requested_at, w.due_at, a.assessed_at, a.body';
+  'w.assessment_id, w.learner_id, l.full_name, l.ref, w.subject, w.rank, w.flags, w.opened_at, w.requested_at, w.due_at, w.assigned_to, a.assessed_at, a.body';
 const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
@@ -47,6 +54,7 @@ const everybodys = statement('review.queue')`
        select q.* from review q
         where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
           and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${isVisibleLearner('q.learner_id', '$7')}
+          and ${isVisibleLearner('q.learner_id', '$8')}
         order by q.opened_at desc, q.assessment_id desc limit $6) r
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
@@ -60,29 +68,49 @@ const ofMembers = (visibility: string) => `(
    where m.organisation_id = $1 and m.group_id = any(${visibility}::uuid[]) and m.left_position is null) t
   cross join lateral (
     select * from review o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) r`;
-const ofTeams = statement('review.queue_of_teams')`
+const ordered = (name: string, from: string) =>
+  statement(name)`
   select ${shown} from (
-    select r.* from ${ofMembers('$7')}
+    select r.* from ${from}
       join unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id) on k.rank = r.rank
      where r.decided_at is null and r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
+       and ${isVisibleLearner('r.learner_id', '$8')}
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`;
+const ofTeams = ordered('review.queue_of_teams', ofMembers('$7'));
+const ofPerson = ordered(
+  'review.queue_of_person',
+  `(select * from review o where o.organisation_id = $1 and o.assigned_to = $9::uuid and o.decided_at is null
+       and ${isVisibleLearner('o.learner_id', '$7')} offset 0) r`,
+);
 const requested = statement('review.asked')`
   select ${shown} from (
     select r.* from review r
      where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
        and r.subject = any($4::text[]) and ${isVisibleLearner('r.learner_id', '$6')}
+       and ${isVisibleLearner('r.learner_id', '$7')} and ($8::uuid is null or r.assigned_to = $8)
      order by r.due_at, r.assessment_id limit $5) w
   ${joined}
    order by w.due_at, w.assessment_id`;
+
+/** `within`: only learners of these groups. `assignedTo`: only reviews that are assigned to this person. */
+type Reading = {
+  visibility: Visibility;
+  within?: Visibility;
+  assignedTo?: string | null;
+  after: PageToken | null;
+  limit: number;
+};
 
 export async function findWaiting(
   tx: Tx,
   organisationId: number,
   { why, subject, asked: isAsked }: Filter,
-  { visibility, after, limit }: { visibility: Visibility; after: PageToken | null; limit: number },
+  { visibility, within = null, assignedTo = null, after, limit }: Reading,
 ): Promise<Waiting[]> {
+  // The chosen groups are fewer than the visible groups, so the statement reads them first.
+  const [first, also] = within === null ? [visibility, null] : [within, visibility];
   const wanted = subject === null ? subjects : [subject];
   if (isAsked)
     return tx.query<Waiting>(requested, [
@@ -91,7 +119,9 @@ export async function findWaiting(
       after?.assessmentId ?? nilUuid,
       wanted,
       limit,
-      visibility,
+      first,
+      also,
+      assignedTo,
     ]);
   const from = (why === null ? Object.values(ranks) : [ranks[why]]).filter((rank) => rank >= (after?.rank ?? 0));
   const values = [
@@ -101,9 +131,12 @@ export async function findWaiting(
     from.map((rank) => (rank === after?.rank ? after.assessmentId : nilUuid)),
     wanted,
     limit,
+    first,
+    also,
   ];
-  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
-  return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, visibility]);
+  if (assignedTo !== null) return tx.query<Waiting>(ofPerson, [...values, assignedTo]);
+  const isFew = first !== null && (await haveFewMembers(tx, organisationId, first));
+  return tx.query<Waiting>(isFew ? ofTeams : everybodys, values);
 }
 
 /** SQL: the number of open reviews under each condition. Each count stops at $2. */

@@ -38,6 +38,9 @@ export const learnerReaders: readonly Role[] = ['owner', 'admin', 'reviewer', 't
 /** These roles see how the data of learners was used. */
 export const auditReaders: readonly Role[] = ['owner', 'admin', 'auditor'];
 
+/** These roles read the names of colleagues. */
+export const peopleReaders: readonly Role[] = [...auditReaders, 'reviewer'];
+
 /** These roles see the requests of platforms. */
 export const logReaders: readonly Role[] = ['owner', 'admin', 'developer', 'auditor'];
 

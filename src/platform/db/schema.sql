@@ -750,6 +750,7 @@ CREATE INDEX retention_policy_next ON public.retention_policy USING btree (next_
 create table review (
   answer text,
   assessment_id uuid not null,
+  assigned_to uuid,
   decided_at timestamp with time zone,
   decided_by text,
   due_at timestamp with time zone,
@@ -775,6 +776,7 @@ END,
   constraint review_review_no_check CHECK ((review_no > 0)),
   constraint review_pkey PRIMARY KEY (organisation_id, assessment_id, review_no)
 );
+CREATE INDEX review_assigned ON public.review USING btree (organisation_id, assigned_to) WHERE ((decided_at IS NULL) AND (assigned_to IS NOT NULL));
 CREATE INDEX review_decided ON public.review USING btree (organisation_id, decided_at, assessment_id, review_no) WHERE (decided_at IS NOT NULL);
 CREATE INDEX review_due ON public.review USING btree (organisation_id, due_at, assessment_id) WHERE ((decided_at IS NULL) AND (due_at IS NOT NULL));
 CREATE INDEX review_learner ON public.review USING btree (organisation_id, learner_id);

@@ -1,5 +1,7 @@
 import { subjectOf } from './facet.ts';
 import { arrayLiteral, uuidArray } from '../../platform/db/arrays.ts';
+import { lockFeed } from '../../feed/position.ts';
+import { isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
 import { statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
@@ -30,6 +32,8 @@ export type Review = {
   decided_by: string | null;
   /** The provider's words to the learner. */
   answer: string | null;
+  /** The person who should decide. */
+  assigned_to: string | null;
 };
 
 type Flagged = { is_borderline: boolean; needs_review: boolean; level_probabilities: Record<string, number> | null };
@@ -116,7 +120,7 @@ export async function followFlags(
 export const findReviews = query<[organisationId: number, assessmentId: string], Review>(
   'review.of_result',
   `
-  select assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request, outcome, decided_at, decided_by, answer
+  select assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request, outcome, decided_at, decided_by, answer, assigned_to
     from review where organisation_id = $1 and assessment_id = $2 order by review_no`,
 );
 
@@ -142,6 +146,28 @@ export async function requestReview(
   const at = new Date(work.nowMs);
   const values = [organisationId, assessment_id, learner_id, subjectOf(facet), at, dueAt, request];
   await work.tx.query(insertRequest, values);
+}
+
+const assign = statement('review.assign')`
+  update review r set assigned_to = $3
+   where r.organisation_id = $1 and r.assessment_id = any($2::uuid[]) and r.decided_at is null
+     and ${isVisibleLearner('r.learner_id', '$4')} and ${isVisibleLearner('r.learner_id', '$5')}
+  returning r.assessment_id`;
+
+/**
+ * Assigns open reviews to a person. Reviews of learners whom the person or the assignee may not see stay as they are.
+ * @param options `to`: null removes the assignment
+ * @returns the number of reviews that are assigned now
+ */
+export async function assignReviews(
+  work: UnitOfWork,
+  organisationId: number,
+  assessmentIds: readonly string[],
+  { to, visibility, visibleToAssignee }: { to: string | null; visibility: Visibility; visibleToAssignee: Visibility },
+): Promise<number> {
+  await lockFeed(work, organisationId);
+  const values = [organisationId, assessmentIds, to, visibility, visibleToAssignee];
+  return (await work.tx.query(assign, values)).length;
 }
 
 const close = statement('review.decide')`

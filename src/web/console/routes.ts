@@ -22,6 +22,7 @@ import { invitationLinkRoutes, learnerInvitationRoutes } from './invitations/inv
 import { inviteOneRoutes } from './invitations/invite-one.ts';
 import { inviteRunRoutes } from './invitations/invite-run.ts';
 import { inviteRoutes } from './invitations/invite.ts';
+import { reviewChosenRoutes } from './reviews/chosen.ts';
 import { reviewChangeRoutes } from './reviews/change.ts';
 import { reviewQuestionRoutes, reviewResultRoutes } from './reviews/result.ts';
 import { reviewRoutes } from './reviews/review.ts';
@@ -67,6 +68,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...reviewRoutes,
   ...reviewResultRoutes,
   ...reviewQuestionRoutes,
+  ...reviewChosenRoutes,
   ...reviewChangeRoutes,
   ...matchingRoutes,
   ...mergeRoutes,

@@ -699,6 +699,8 @@ create table review (
   requested_at    timestamptz,
   due_at          timestamptz,
   request         text,
+  -- The person who should decide: a reviewer, or a tutor of the learner.
+  assigned_to     uuid,
   -- The order of the queue: the engines differ, answers that changed in the middle, a learner who asks, and last what
   -- is merely close to a boundary, which is half of all results.
   rank            int2 not null generated always as (
@@ -718,6 +720,8 @@ create unique index review_open on review (organisation_id, assessment_id) where
 create index review_queue on review (organisation_id, rank, subject, opened_at, assessment_id) where decided_at is null;
 create index review_due on review (organisation_id, due_at, assessment_id)
   where decided_at is null and due_at is not null;
+create index review_assigned on review (organisation_id, assigned_to)
+  where decided_at is null and assigned_to is not null;
 create index review_learner on review (organisation_id, learner_id);
 create index review_decided on review (organisation_id, decided_at, assessment_id, review_no)
   where decided_at is not null;

@@ -3,7 +3,7 @@ import { teamsOfStaff } from '../../../organisations/teams.ts';
 import type { Visit } from './route.ts';
 import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
-import { auditReaders } from '../../../organisations/users/roles.ts';
+import { peopleReaders } from '../../../organisations/users/roles.ts';
 
 /** Page tokens are sealed for limited readers, because a token may contain a row that the reader must not see. */
 type Reader = Pick<Visit, 'app' | 'path'> & {
@@ -35,9 +35,9 @@ export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | '
   return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);
 }
 
-/** Names the actors of a log: keys by label, and people by name if the reader may see how data was used. */
+/** Names the actors of a log: keys by label, and people by name if the reader's role reads names. */
 export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {
-  const findPeople = auditReaders.includes(role) ? listMembers(app.db, id) : [];
+  const findPeople = peopleReaders.includes(role) ? listMembers(app.db, id) : [];
   const [keys, people] = await Promise.all([labelsOfKeys(app.db, id), findPeople]);
   const names = new Map([
     ...keys.map((key) => [key.key_id, key.label ?? key.key_id] as const),

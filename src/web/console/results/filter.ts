@@ -96,7 +96,7 @@ export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null
 }
 
 /** The fields that choose a team or group. With many groups the person chooses a type first. */
-export async function groupFields(visit: Visit): Promise<Content> {
+export async function groupFields(visit: Visit, hasTeams = true): Promise<Content> {
   const { app, organisationId: id, query } = visit;
   const q = filtersOf(visit);
   const visibility = await visibilityOf(visit);
@@ -120,7 +120,7 @@ export async function groupFields(visit: Visit): Promise<Content> {
     .filter((one) => one.type !== teamType)
     .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }));
   return [
-    teams.length > 0 && q.select('team', 'Team', choices(teams)),
+    hasTeams && teams.length > 0 && q.select('team', 'Team', choices(teams)),
     !isFew && q.select('type', 'Type of group', any(typeChoices(types)), { value: type ?? '' }),
     groups.length > 0 && q.select('group', 'Group', choices(inOrder), { value: chosen?.group_id }),
   ];

@@ -8,11 +8,11 @@ import type { Refusal } from '../../../governance/result-reviews/decide.ts';
 import { confirmResult, openReview, refusals, withdrawReviewed } from '../../../governance/result-reviews/decide.ts';
 import { recordAgain } from '../../../governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../governance/result-reviews/replacement.ts';
-import { count } from '../kit/blocks.ts';
+import { count, withQuery } from '../kit/blocks.ts';
 import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type ReviewedResult, decisionFields, resultPage, openResult } from './result.ts';
-import { levelWords } from './review.ts';
+import { keptQueue, levelWords, nextInQueue } from './review.ts';
 import { type Answer, type ConsoleRoute, type Visit, post, formRoutes } from '../kit/route.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { reviewers } from '../../../organisations/users/roles.ts';
@@ -26,7 +26,7 @@ export const reviewChangeRoutes: ConsoleRoute[] = [
   ...formRoutes('/review/{assessment_id}/withdraw', reviewers, withdrawPage, withdraw, { proof: true }),
 ];
 
-const reasonFault = `Enter a reason on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
+export const reasonFault = `Enter a reason on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
 const answerFault = `Enter an answer of up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
 
 function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: boolean) {
@@ -47,7 +47,7 @@ function readDecision(visit: Visit, { waiting }: ReviewedResult, needsReason: bo
   return { faults, decision };
 }
 
-const refusalWords: Record<Refusal, [title: string, says: string]> = {
+export const refusalWords: Record<Refusal, [title: string, says: string]> = {
   gone: [
     'The result was withdrawn or changed',
     'Another person has withdrawn the result or changed its placement. Your decision was not saved.',
@@ -67,7 +67,7 @@ const refusalWords: Record<Refusal, [title: string, says: string]> = {
   ],
 };
 
-const isRefusal = (value: unknown): value is Refusal => (refusals as readonly unknown[]).includes(value);
+export const isRefusal = (value: unknown): value is Refusal => (refusals as readonly unknown[]).includes(value);
 
 function refused({ base, params }: Visit, refusal: Refusal): Answer {
   const [title, says] = refusalWords[refusal];
@@ -83,8 +83,8 @@ async function confirm(visit: Visit): Promise<Answer> {
   const { decision, faults, ...result } = await readReview(visit, false);
   if (isFaulty(faults)) return resultPage(visit, faults);
   const id = result.of.assessment_id;
-  const to = `${base}/review/${id}?did=confirmed`;
-  return decided(visit, id, (work) => confirmResult(work, organisationId, id, decision), to);
+  const confirmIt = (work: UnitOfWork) => confirmResult(work, organisationId, id, decision);
+  return decided(visit, result, confirmIt, { id, did: 'confirmed', to: `${base}/review/${id}` });
 }
 
 async function readReview(visit: Visit, needsReason: boolean) {
@@ -94,9 +94,21 @@ async function readReview(visit: Visit, needsReason: boolean) {
 
 type Decide = (work: UnitOfWork) => Promise<Refusal | null>;
 
-async function decided(visit: Visit, id: string, decide: Decide, to: string): Promise<Answer> {
+/** After a decision on a result of a queue, the next waiting result opens. */
+async function decided(
+  visit: Visit,
+  { of, waiting }: ReviewedResult,
+  decide: Decide,
+  { id, did, to }: { id: string; did: 'confirmed' | 'changed' | 'withdrawn' | 'amended'; to: string },
+): Promise<Answer> {
+  const { base, query } = visit;
   const refusal = await visit.change(decide, (result) => result === null && id);
-  return refusal === null ? { to } : refused(visit, refusal);
+  if (refusal !== null) return refused(visit, refusal);
+  const kept = keptQueue(query);
+  if (!query.has('queue') || did === 'amended') return { to: withQuery(to, kept, { did }) };
+  const next = await nextInQueue(visit, of.assessment_id, waiting);
+  if (next === null) return { to: withQuery(`${base}/review`, kept, { did, queue: null }) };
+  return { to: withQuery(`${base}/review/${next}`, kept, { did: `next-${did}` }) };
 }
 
 const consequencesOf = ({ app, organisationId }: Visit, { of }: ReviewedResult): Promise<Consequences> =>
@@ -108,10 +120,12 @@ const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content 
 const whose = ({ of, row, content }: ReviewedResult): Content =>
   html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
 
-const backTo = ({ base }: Visit, { of: { assessment_id: id } }: ReviewedResult) => ({
-  to: `${base}/review/${id}`,
+const backTo = ({ base, query }: Visit, { of: { assessment_id: id } }: ReviewedResult) => ({
+  to: withQuery(`${base}/review/${id}`, keptQueue(query), {}),
   label: 'Result',
 });
+
+const sentTo = ({ path, query }: Visit): string => withQuery(path, keptQueue(query), {});
 
 async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   const result = await openResult(visit);
@@ -131,6 +145,7 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
       } A withdrawal can’t be undone.</p>`,
     ],
     button: 'Withdraw result',
+    to: sentTo(visit),
     danger: true,
     fields: (f) => decisionFields(f, result, 'Reason', 'Such as “Wrong learner”. The history shows it. No names.'),
   });
@@ -138,11 +153,12 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
 
 async function withdraw(visit: Visit): Promise<Answer> {
   const { base, organisationId } = visit;
-  const { decision, faults, of } = await readReview(visit, true);
+  const { decision, faults, ...result } = await readReview(visit, true);
   if (isFaulty(faults)) return withdrawPage(visit, faults);
+  const id = result.of.assessment_id;
   const withReason = { ...decision, reason: decision.reason! };
-  const withdrawIt = (work: UnitOfWork) => withdrawReviewed(work, organisationId, of.assessment_id, withReason);
-  return decided(visit, of.assessment_id, withdrawIt, `${base}/review?did=withdrawn`);
+  const withdrawIt = (work: UnitOfWork) => withdrawReviewed(work, organisationId, id, withReason);
+  return decided(visit, result, withdrawIt, { id, did: 'withdrawn', to: `${base}/review` });
 }
 
 async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
@@ -161,6 +177,7 @@ async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
       html`<p>1 new result replaces it. Webhook endpoints get an event. The evidence pack shows that a person changed the placement, when and why. The sitting, its answers and earlier decisions move to the new result. This can’t be undone, but you can change the placement again.</p>`,
     ],
     button: 'Change placement',
+    to: sentTo(visit),
     danger: true,
     fields: (f) => [
       f.choose('level', 'Placement', levels, { initial: content.working_level ?? '' }),
@@ -171,7 +188,8 @@ async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
 
 async function place(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, form: sent } = visit;
-  const { decision, faults, of, content } = await readReview(visit, true);
+  const { decision, faults, ...result } = await readReview(visit, true);
+  const { of, content } = result;
   const placement = placementsOf(content.subject).get(sent.text('level'));
   if (placement === undefined) faults.level = 'Choose a placement.';
   if (isFaulty(faults)) return placePage(visit, faults);
@@ -180,8 +198,8 @@ async function place(visit: Visit): Promise<Answer> {
   if (made === 'same') return placePage(visit, { level: 'The result already has this level. Choose another level.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
-  const to = `${base}/review/${id}?did=changed`;
-  return decided(visit, id, (work) => recordAgain(work, organisationId, made, withReason), to);
+  const recordIt = (work: UnitOfWork) => recordAgain(work, organisationId, made, withReason);
+  return decided(visit, result, recordIt, { id, did: 'changed', to: `${base}/review/${id}` });
 }
 
 const yesNo = { yes: 'Yes', no: 'No' };
@@ -201,9 +219,10 @@ async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     faults,
     intro: [
       whose(result),
-      html`<p>1 result is amended. Platforms that use the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll. The next download creates edition ${numbers.editions + 1} of its evidence pack, which shows the change and the reason. Webhook endpoints get no event. You can amend the result again.</p><p>The level, subject and date can’t be amended. <a href="${back.to}/place">Change placement</a> instead.</p>`,
+      html`<p>1 result is amended. Platforms that use the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll. The next download creates edition ${numbers.editions + 1} of its evidence pack, which shows the change and the reason. Webhook endpoints get no event. You can amend the result again.</p><p>The level, subject and date can’t be amended. <a href="${visit.base}/review/${result.of.assessment_id}/place">Change placement</a> instead.</p>`,
     ],
     button: 'Amend result',
+    to: sentTo(visit),
     danger: true,
     fields: (f) => [
       f.text('framework', 'Framework', { value: value('framework', content.framework) }),
@@ -262,5 +281,5 @@ async function amend(visit: Visit): Promise<Answer> {
     await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });
     return null;
   };
-  return decided(visit, id, amendIt, `${base}/review/${id}?did=amended`);
+  return decided(visit, result, amendIt, { id, did: 'amended', to: `${base}/review/${id}` });
 }

@@ -1,3 +1,4 @@
+import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { plainText } from '../../../engine/item-bank/markup.ts';
 import type { Answer as Given } from '../../../engine/item-bank/mark.ts';
 import type { Field } from '../../../engine/item-bank/render-model.ts';
@@ -5,10 +6,10 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { itemHtml } from '../../player/question/item.ts';
 import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
 import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/review.ts';
-import { facts, table, bar, day, empty, moment, notice, numeric, code } from '../kit/blocks.ts';
+import { facts, table, bar, day, empty, moment, notice, numeric, code, withQuery } from '../kit/blocks.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
 import { learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
-import { deciderOf, levelWords, outcomeWords, whyWords, dueCell } from './review.ts';
+import { deciderOf, keptQueue, levelWords, nextInQueue, outcomeWords, whyWords, dueCell } from './review.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
 import { type Review, findLive, findReviews } from '../../../records/results/results.ts';
 import { type ResultContent, contentOf } from '../../../records/results/body.ts';
@@ -36,15 +37,21 @@ export type ReviewedResult = {
 /** @throws NoSuchPage if there is no such result or the person may not see the learner */
 export async function openResult(visit: Visit): Promise<ReviewedResult> {
   const visibility = await visibilityOf(visit);
-  return findOr404(visit, 'assessment_id', async (tx, organisationId, id) => {
-    const [of, row, reviews] = await Promise.all([
-      findVisibleResult(tx, organisationId, id, visibility),
-      findLive(tx, organisationId, id),
-      findReviews(tx, organisationId, id),
-    ]);
-    if (of === undefined || row === undefined) return undefined;
-    return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
-  });
+  return findOr404(visit, 'assessment_id', (_tx, _organisationId, id) => findResult(visit, visibility, id));
+}
+
+export async function findResult(
+  { app: { db }, organisationId }: Visit,
+  visibility: Visibility,
+  id: string,
+): Promise<ReviewedResult | undefined> {
+  const [of, row, reviews] = await Promise.all([
+    findVisibleResult(db, organisationId, id, visibility),
+    findLive(db, organisationId, id),
+    findReviews(db, organisationId, id),
+  ]);
+  if (of === undefined || row === undefined) return undefined;
+  return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
 }
 
 const clock = (ms: number | null): string =>
@@ -76,9 +83,12 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
     deciderOf(visit),
   ]);
   const here = `${base}/review/${of.assessment_id}`;
+  const kept = keptQueue(query);
+  const next = query.has('queue') ? await nextInQueue(visit, of.assessment_id, waiting) : null;
   return {
     title: 'Review',
-    back: { to: `${base}/review`, label: 'Reviews' },
+    back: { to: withQuery(`${base}/review`, kept, { queue: null }), label: 'Reviews' },
+    actions: next !== null && html`<a href="${withQuery(`${base}/review/${next}`, kept, {})}">Next result</a>`,
     faults,
     main: [
       html`<p>How the result was computed, question by question, with its decisions.</p>`,
@@ -86,6 +96,9 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
         changed: 'The placement is changed. This result replaces the earlier one.',
         amended: 'The result is amended.',
+        'next-confirmed': 'The last result is confirmed. This is the next one.',
+        'next-changed': 'The placement of the last result is changed. This is the next result.',
+        'next-withdrawn': 'The last result is withdrawn. This is the next one.',
       }),
       facts({
         Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
@@ -93,6 +106,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         Subject: shortSubjectNames[content.subject],
         Placement: levelWords(row),
         Assessed: moment(row.assessed_at, zone),
+        'Assigned to': waiting?.assigned_to && who(waiting.assigned_to),
         Result: code(of.assessment_id),
         'Last review': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
       }),
@@ -127,10 +141,11 @@ function actions(visit: Visit, result: ReviewedResult, here: string, faults: Fau
   const f = fieldsOf(visit, faults);
   const isWaiting = result.waiting !== null;
   const fields = decisionFields(f, result, 'Note (optional)');
+  const to = (page: string) => withQuery(`${here}/${page}`, keptQueue(visit.query), {});
   return [
     html`<h2>Decision</h2>`,
-    isWaiting && f.form('Confirm result', { to: `${here}/confirm` }, fields),
-    html`<div class="actions"><a href="${here}/place">Change placement</a><a href="${here}/amend">Amend result</a><a href="${here}/withdraw">Withdraw result</a></div>`,
+    isWaiting && f.form('Confirm result', { to: to('confirm') }, fields),
+    html`<div class="actions"><a href="${to('place')}">Change placement</a><a href="${to('amend')}">Amend result</a><a href="${to('withdraw')}">Withdraw result</a></div>`,
   ];
 }
 

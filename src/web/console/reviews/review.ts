@@ -1,4 +1,8 @@
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { teamsOfStaff } from '../../../organisations/teams.ts';
+import { type Member, listMembers } from '../../../organisations/users/members.ts';
+import type { Review } from '../../../records/results/results.ts';
+import { groupFields, groupOf } from '../results/filter.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -10,14 +14,26 @@ import type {
   Why,
   DecidedReview,
 } from '../../../governance/result-reviews/queue.ts';
-import { countWaiting, findDecided, findWaiting, ranks } from '../../../governance/result-reviews/queue.ts';
+import { countWaiting, findDecided, findWaiting, rankOf, ranks } from '../../../governance/result-reviews/queue.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { day, moment, notice, readToken, readPage, plain, wideOnly, code, label } from '../kit/blocks.ts';
-import { any, Fields } from '../kit/form.ts';
+import {
+  day,
+  moment,
+  notice,
+  readToken,
+  readPage,
+  plain,
+  uuidIn,
+  wideOnly,
+  withQuery,
+  code,
+  label,
+} from '../kit/blocks.ts';
+import { any, Fields, fieldsOf, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { visibilityOf, actorNames } from '../kit/reader.ts';
-import { learnerReaders } from '../../../organisations/users/roles.ts';
+import { learnerReaders, peopleReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 
 /** Pages for the queue of reviews: results with a flag, and results whose learner asks for a review. */
@@ -57,6 +73,53 @@ function readFilter(query: URLSearchParams): Filter & { state: keyof typeof stat
   };
 }
 
+const queueFields = ['state', 'why', 'subject', 'tutor', 'team', 'type', 'group', 'assigned', 'queue'];
+
+/** The parameters that the pages of a result keep, so that the next result comes from the same queue. */
+export const keptQueue = (query: URLSearchParams): URLSearchParams =>
+  new URLSearchParams(queueFields.flatMap((field) => (query.get(field) ? [[field, query.get(field)!]] : [])));
+
+type Queue = { visibility: Visibility; within: Visibility; assignedTo: string | null };
+
+/** Whose reviews the queue shows. A tutor filters by own team, other roles by tutor. */
+async function readQueue(visit: Visit): Promise<Queue> {
+  const { app, organisationId, userId, query } = visit;
+  const own = await visibilityOf(visit);
+  const [tutor, team] = [uuidIn(query, 'tutor'), uuidIn(query, 'team')];
+  const group = await groupOf(visit, query.get('group') ?? '');
+  const ofTutor = own === null && tutor !== null ? await teamsOfStaff(app.db, organisationId, tutor) : own;
+  return {
+    visibility: team !== null && own?.includes(team) === true ? [team] : ofTutor,
+    within: group && [group.group_id],
+    assignedTo: query.get('assigned') === 'me' ? userId : uuidIn(query, 'assigned'),
+  };
+}
+
+/** @returns the next waiting result of the queue; null if no other result waits */
+export async function nextInQueue(visit: Visit, id: string, waiting: Review | null): Promise<string | null> {
+  const filter = readFilter(visit.query);
+  const queue = await readQueue(visit);
+  const place = waiting && {
+    rank: rankOf(waiting),
+    openedAt: (filter.asked ? waiting.due_at : null) ?? waiting.opened_at,
+    assessmentId: id,
+  };
+  for (const after of place === null ? [null] : [place, null]) {
+    const found = await findWaiting(visit.app.db, visit.organisationId, filter, { ...queue, after, limit: 2 });
+    const next = found.find((one) => one.assessment_id !== id);
+    if (next !== undefined) return next.assessment_id;
+  }
+  return null;
+}
+
+/** The people who decide on reviews, by ID. Tutors read no names of colleagues, so they can choose only themselves. */
+export async function assignees({ app, organisationId, role, userId }: Visit): Promise<Map<string, Member>> {
+  const members = await listMembers(app.db, organisationId);
+  const isOffered = (one: Member) =>
+    reviewers.includes(one.role) && (peopleReaders.includes(role) || one.user_id === userId);
+  return new Map(members.filter(isOffered).map((one) => [one.user_id, one]));
+}
+
 /** Reads the page token, which has the form `RANK.MILLISECONDS.ID`. */
 function readPlace(query: URLSearchParams): PageToken | null {
   const [rank, ms, assessmentId] = readToken(query.get('after'), 'int4', 'ms', 'uuid') ?? [];
@@ -83,17 +146,32 @@ function asking({ asked, overdue }: Counts, base: string): Content {
   return html`<p class="note"><a href="${base}/review?state=asked">${who}</a>${overdue === 0 ? '.' : `: ${upTo(overdue, max)} overdue.`}</p>`;
 }
 
+const notices = {
+  confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
+  changed:
+    'The placement is changed. The earlier result is withdrawn, and a new result is recorded. Platforms get both at their next poll.',
+  withdrawn: 'The result is withdrawn.',
+  amended: 'The result is amended.',
+  all: 'The selected results are confirmed.',
+  assigned: 'The selected results are assigned.',
+};
+
 async function queue(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const filter = readFilter(query);
   const visibility = await visibilityOf(visit);
   const now = new Date(app.clock.nowMs());
   if (filter.state === 'decided') return decidedPage(visit, visibility);
-  const [counts, { rows, last }] = await Promise.all([
-    countWaiting(app.db, id, { visibility, max: limits.maxCounted + 1, now }),
-    readPage((limit) => findWaiting(app.db, id, filter, { visibility, after: readPlace(query), limit })),
+  const queue = await readQueue(visit);
+  const [counts, { rows, last }, people, who, groups] = await Promise.all([
+    countWaiting(app.db, id, { visibility: queue.visibility, max: limits.maxCounted + 1, now }),
+    readPage((limit) => findWaiting(app.db, id, filter, { ...queue, after: readPlace(query), limit })),
+    assignees(visit),
+    deciderOf(visit),
+    groupFields(visit, visibility !== null),
   ]);
-  const isFiltered = filter.why !== null || filter.subject !== null || filter.asked || query.has('after');
+  const kept = keptQueue(query);
+  const isFiltered = kept.size > 0 || query.has('after');
   const nothing =
     visibility === null
       ? 'No result waits for a review.'
@@ -101,35 +179,54 @@ async function queue(visit: Visit): Promise<Answer> {
   return listPage<Waiting>(visit, {
     title: 'Reviews',
     says: 'Results that a person should review before use. Confirm each result, or change its placement.',
-    intro: [
-      notice(query, {
-        confirmed: 'The result is confirmed. Platforms and the next evidence pack show the date of the review.',
-        changed:
-          'The placement is changed. The earlier result is withdrawn, and a new result is recorded. Platforms get both at their next poll.',
-        withdrawn: 'The result is withdrawn.',
-        amended: 'The result is amended.',
-      }),
-      !filter.asked && asking(counts, base),
-    ],
-    filters: (q) => filterFields(q, counts),
+    intro: [notice(query, notices), !filter.asked && asking(counts, base)],
+    filters: (q) => [filterFields(q, counts), peopleFields(q, visit, people), groups],
     caption: filter.asked ? 'Requested reviews, earliest deadline first' : 'Waiting results, most important first',
     none: isFiltered ? html`No waiting result matches. <a href="${path}">Show all waiting results</a>.` : nothing,
     rows,
     columns: {
-      Learner: (row) => html`<a href="${path}/${row.assessment_id}">${name(row.full_name)}</a>`,
+      Learner: (row) =>
+        html`<a href="${withQuery(`${path}/${row.assessment_id}`, kept, { queue: '1' })}">${name(row.full_name)}</a>`,
       Reference: plain((row) => code(row.ref)),
       Subject: plain((row) => shortSubjectNames[row.subject]),
       Placement: plain(levelWords),
       Assessed: wideOnly((row) => day(row.assessed_at, zone)),
       Reason: plain(reasonsOf),
       'Answer due': (row) => dueCell(row, now.getTime(), zone),
+      'Assigned to': plain((row) => row.assigned_to !== null && who(row.assigned_to)),
+      ...(reviewers.includes(visit.role) && {
+        Choose: (row: Waiting) => tickBox('review', row.assessment_id, row.full_name),
+      }),
     },
+    around: (shown) =>
+      rows.length === 0 || !reviewers.includes(visit.role) ? shown : chooseForm(visit, people, shown),
     next:
       last &&
       (filter.asked
         ? tokenOf(0, last.due_at!, last.assessment_id)
         : tokenOf(last.rank, last.opened_at, last.assessment_id)),
   });
+}
+
+function chooseForm(visit: Visit, people: Map<string, Member>, shown: Content): Content {
+  const choices = [...people.values()].map((one) => ({ value: one.user_id, label: one.full_name }));
+  const person = fieldsOf(visit).select(
+    'person',
+    'Person',
+    any([...choices, { value: 'nobody', label: 'Nobody' }], 'Choose'),
+  );
+  const to = withQuery(`${visit.path}/chosen`, keptQueue(visit.query), {});
+  return html`<form method="post" action="${to}">${shown}<div class="actions"><button name="press" value="confirm">Confirm selected results</button></div>${person}<div class="actions"><button class="second" name="press" value="assign">Assign selected results</button></div></form>`;
+}
+
+function peopleFields(q: Fields, { role, userId }: Visit, people: Map<string, Member>): Content {
+  const others = [...people.values()].filter((one) => one.user_id !== userId);
+  const nameOf = (one: Member) => ({ value: one.user_id, label: one.full_name });
+  const tutors = others.filter((one) => one.role === 'tutor');
+  return [
+    role !== 'tutor' && tutors.length > 0 && q.select('tutor', 'Tutor', any(tutors.map(nameOf))),
+    q.select('assigned', 'Assigned to', any([{ value: 'me', label: 'Me' }, ...others.map(nameOf)])),
+  ];
 }
 
 function filterFields(q: Fields, counts: Counts | null): Content {
@@ -171,7 +268,7 @@ async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer
   });
 }
 
-/** Names the reviewer of a decision. Tutors and reviewers see "A colleague" in place of a name. */
+/** Names the reviewer of a decision. Tutors see "A colleague" in place of a name. */
 export async function deciderOf(visit: Visit): Promise<(actor: string) => string> {
   const by = await actorNames(visit);
   return (actor) => {

@@ -50,7 +50,7 @@ suite('the queue of reviews', async () => {
 
   test('a result of a sitting: both engines, the rule, every answer, and each question as it was shown', async () => {
     const { id } = await sits('Ana Silva', 'A-1');
-    assert.match((await owner.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}">.*Ana Silva`));
+    assert.match((await owner.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}\\?queue=1">.*Ana Silva`));
     const { text } = await owner.get(`${base}/review/${id}`);
     for (const said of [/IRT engine/, /Rule engine/, /The deciding threshold is that of/, /Probability of each level/])
       assert.match(text, said);
@@ -68,7 +68,7 @@ suite('the queue of reviews', async () => {
   test('a reviewer decides on everyone’s results, but erases no learner, creates no key and invites nobody', async () => {
     const reviewer = await personOf(service, org.id, 'reviewer');
     const [{ id, learner }, other] = [await sits('Rev One', 'REV-1'), await sits('Rev Two', 'REV-2')];
-    assert.match((await reviewer.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}">.*Rev One`));
+    assert.match((await reviewer.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}\\?queue=1">.*Rev One`));
     assert.equal((await decides(reviewer, id, 'confirm', { reason: 'Checked' })).status, 303);
     const changed = await decides(reviewer, other.id, 'place', { level: 'Level 2', reason: 'Answers say more' });
     assert.match(changed.headers.location!, /did=changed$/);
@@ -225,7 +225,7 @@ suite('the queue of reviews', async () => {
       let path: string | undefined = `/console/${many.publicId}/review${query}`;
       while (path !== undefined) {
         const { text } = await person.get(path);
-        seen.push(...[...text.matchAll(/review\/([0-9a-f-]{36})"/g)].map((found) => found[1]!));
+        seen.push(...[...text.matchAll(/review\/([0-9a-f-]{36})\?/g)].map((found) => found[1]!));
         path = /rel="next" href="([^"]+)"/.exec(text)?.[1]!.replaceAll('&amp;', '&');
       }
       return seen;
