@@ -18,6 +18,11 @@ export const limits = {
   contactChars: 200,
   pageAddressChars: 500,
   keyLabelChars: 100,
+  viewNameChars: 60,
+  /** Of the path and of the query of a saved view. */
+  viewChars: 1000,
+  /** Saved views of a person for one list. */
+  viewsOfList: 20,
   reasonChars: 500,
   supervisionChars: 200,
   /** A learner's answer is cut to this length. */

@@ -791,6 +791,18 @@ create table sandbox_request (
   constraint sandbox_request_pkey PRIMARY KEY (organisation_id)
 );
 
+create table saved_view (
+  name text not null,
+  organisation_id bigint not null,
+  path text not null,
+  query text not null,
+  user_id uuid not null,
+  view_id uuid not null,
+  constraint saved_view_organisation_id_user_id_fkey FOREIGN KEY (organisation_id, user_id) REFERENCES user_membership(organisation_id, user_id) ON DELETE CASCADE,
+  constraint saved_view_pkey PRIMARY KEY (organisation_id, user_id, view_id),
+  constraint saved_view_organisation_id_user_id_path_name_key UNIQUE (organisation_id, user_id, path, name)
+);
+
 create table scope_exit (
   assessed_at bigint not null,
   assessment_id uuid not null,

@@ -38,6 +38,7 @@ import { gapRoutes } from './results/gaps.ts';
 import { ilrRoutes } from './results/ilr.ts';
 import { reportRoutes } from './results/reports.ts';
 import type { ConsoleRoute } from './kit/route.ts';
+import { viewRoutes } from './dashboard/saved-views.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
 import { mailRoutes, settingsRoutes } from './organisation/settings.ts';
@@ -84,6 +85,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...logRoutes,
   ...traceRoutes,
   ...searchRoutes,
+  ...viewRoutes,
   ...erasureRoutes,
   ...creditRoutes,
   ...dataProtectionRoutes,

@@ -73,6 +73,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   rate_window: ['src/api', ['src/integrations/access-keys/keys.ts', 'the row is made with its key']],
   retention_policy: ['src/governance/retention'],
   sandbox_request: ['src/organisations'],
+  saved_view: ['src/web/console'],
   service_secret: ['src/server/service-secret.ts'],
   sitting: ['src/sittings'],
   sitting_item: ['src/sittings'],

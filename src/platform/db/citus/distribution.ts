@@ -66,6 +66,7 @@ export const placements: Record<string, Placement> = {
   retention_policy: 'organisation',
   review: 'organisation',
   sandbox_request: 'organisation',
+  saved_view: 'organisation',
   scope_exit: 'organisation',
   sitting: 'organisation',
   sitting_item: 'organisation',

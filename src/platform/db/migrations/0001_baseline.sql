@@ -389,6 +389,19 @@ create table team_staff (
 );
 create index team_staff_user on team_staff (organisation_id, user_id);
 
+-- Filters, order and columns of a list of the console, saved by a person under a name.
+create table saved_view (
+  organisation_id int8 not null,
+  user_id         uuid not null,
+  view_id         uuid not null,
+  path            text not null,
+  name            text not null,
+  query           text not null,
+  primary key (organisation_id, user_id, view_id),
+  unique (organisation_id, user_id, path, name),
+  foreign key (organisation_id, user_id) references user_membership on delete cascade
+);
+
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Learners
@@ -1321,7 +1334,7 @@ begin
     'assessment', 'assessment_change', 'assessment_feed', 'background_job', 'credit_entry', 'digest_cell',
     'distance_total', 'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency',
     'import_run_row', 'invitation', 'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
-    'learner_group', 'membership', 'result_day', 'review', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
+    'learner_group', 'membership', 'result_day', 'review', 'saved_view', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
     execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
   end loop;
 end $$;

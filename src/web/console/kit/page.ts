@@ -2,6 +2,8 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { type Columns, type TableWords, filters, pager, table } from './blocks.ts';
 import { type Fields, type Form, type FormOptions, fieldsOf, filtersOf } from './form.ts';
 import type { Page } from './frame.ts';
+import type { Visit } from './route.ts';
+import { chosenColumns, columnsIn, keptColumns, listTools } from './views.ts';
 
 type Head = Omit<Page, 'main'>;
 
@@ -41,17 +43,23 @@ type ListPage<Row> = Head &
     kept?: URLSearchParams;
   };
 
-export function listPage<Row>(visit: { path: string; query: URLSearchParams }, page: ListPage<Row>): Page {
-  const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after, kept } = page;
+/** A list with filters, saved views, a choice of columns, its table and links to further pages. */
+export async function listPage<Row>(visit: Visit, page: ListPage<Row>): Promise<Page> {
+  const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after } = page;
   const { title, heading, says, actions, back, faults } = page;
+  const withColumns = (query: URLSearchParams) =>
+    new URLSearchParams([...[...query].filter(([name]) => name !== 'column'), ...columnsIn(visit.query)]);
+  const sorting = page.sorting ?? ('next' in page ? undefined : visit);
+  const words = sorting === undefined ? page : { ...page, sorting: { ...sorting, query: withColumns(sorting.query) } };
   return {
     ...{ title, heading, says, actions, back, faults },
     main: [
       intro,
-      fields && filters(visit.path, fields(filtersOf(visit))),
+      fields && filters(visit.path, [fields(filtersOf(visit)), keptColumns(visit.query)]),
       note,
-      around(table('next' in page ? page : { sorting: visit, ...page }, rows, columns)),
-      'next' in page && pager(visit, next, after, kept),
+      rows.length > 0 && (await listTools(visit, columns)),
+      around(table(words, rows, chosenColumns(visit.query, columns))),
+      'next' in page && pager(visit, next, after, withColumns(page.kept ?? visit.query)),
       also,
     ],
   };
