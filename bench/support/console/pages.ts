@@ -23,7 +23,16 @@ export const queries: Record<string, string[]> = {
     'state=expired&placement=entry',
   ],
   '/learners/{learner_id}': [],
-  '/invitations': ['state=sent', 'state=unopened', 'state=used', 'state=expired', 'state=cancelled', 'state=ending'],
+  '/invitations': [
+    'state=sent',
+    'state=unopened',
+    'state=used',
+    'state=expired',
+    'state=cancelled',
+    'state=ending',
+    'state=unopened&group={group_id}',
+  ],
+  '/follow-up': ['group={group_id}', 'team={team_id}&group={group_id}'],
   '/invitations/{invitation_id}': [],
   '/results': [
     'sort=learner',

@@ -29,6 +29,18 @@ export const amongMembers = (learnerId: string, groupIds: string): string =>
      select m.learner_id from membership m
       where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
 
+/**
+ * SQL condition: the learner is a member of each chosen group. For a scan of many learners, it is checked last.
+ * @param groupIds a parameter that holds an array of groups; an empty array allows every learner
+ */
+export const isInEach = (learnerId: string, groupIds: string): string =>
+  `not exists (
+     select from unnest(${groupIds}::uuid[]) as chosen(group_id)
+      where not exists (
+        select from membership c
+         where c.organisation_id = $1 and c.learner_id = ${learnerId} and c.group_id = chosen.group_id
+           and c.left_position is null))`;
+
 /** How many members of a group are checked one by one before the statement searches all members. */
 const checkedFirst = 20;
 
@@ -63,4 +75,19 @@ const fewMembers = statement('group.few_members')`
 export async function haveFewMembers(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<boolean> {
   const [row] = await tx.query<{ few: boolean }>(fewMembers, [organisationId, groupIds, limits.membersSorted]);
   return row!.few;
+}
+
+/**
+ * The groups at which a list of chosen groups' learners begins, and whether they have few members. The list checks
+ * the visibility and the other chosen groups for each learner.
+ */
+export async function startOfScan(
+  tx: Tx,
+  organisationId: number,
+  visibility: Visibility,
+  groupIds: readonly string[],
+): Promise<{ start: Visibility; isFew: boolean }> {
+  const choices = [...(visibility === null ? [] : [visibility]), ...groupIds.map((id) => [id])];
+  for (const start of choices) if (await haveFewMembers(tx, organisationId, start)) return { start, isFew: true };
+  return { start: choices.at(-1) ?? null, isFew: false };
 }

@@ -1,8 +1,9 @@
 import { statement, type Statement, type Tx } from '../../platform/db/database.ts';
 import {
   amongMembers,
-  haveFewMembers,
+  isInEach,
   isVisibleLearner,
+  startOfScan,
   type Visibility,
 } from '../../organisations/groups/visibility.ts';
 import { limits } from '../../platform/config/limits.ts';
@@ -143,7 +144,7 @@ const sources: Record<Source, (walk: Walk) => string> = {
     select i.* from (${scan(walk)}) i
      where $6::uuid[] is null or ${amongMembers('i.learner_id', '$6')} ${inOrder(walk)} offset 0`,
   members: (walk) => `
-    select i.invitation_id, i.${walk.key} from (
+    select i.invitation_id, i.learner_id, i.${walk.key} from (
       select distinct m.learner_id from membership m
        where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null) m
       cross join lateral (
@@ -154,7 +155,9 @@ const sources: Record<Source, (walk: Walk) => string> = {
 function pageOf(walk: Walk, from: Source): Statement {
   return statement(`invitation.browse_${walk.name}_${from}`)`
   select ${listed}, ${usOf(walk.key)} as us
-    from (select i.invitation_id from (${sources[from](walk)}) i where (${walk.only}) is true ${inOrder(walk)} limit $7) found
+    from (select i.invitation_id from (${sources[from](walk)}) i 
+           where (${walk.only}) is true and ${isVisibleLearner('i.learner_id', '$8')} and ${isInEach('i.learner_id', '$9')}
+           ${inOrder(walk)} limit $7) found
     cross join lateral (select * from invitation n where n.organisation_id = $1 and n.invitation_id = found.invitation_id offset 0) i ${around}
    ${inOrder(walk)}`;
 }
@@ -195,12 +198,14 @@ export async function browseInvitations(
     state: InvitationList | null;
     after: InvitationToken | null;
     visibility: Visibility;
+    /** Only members of each of these groups. */
+    groupIds?: readonly string[];
     limit: number;
     now: Date;
   },
 ): Promise<InvitationPage> {
-  const { state, visibility, limit, now } = options;
-  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
+  const { state, visibility, groupIds = [], limit, now } = options;
+  const { start, isFew } = await startOfScan(tx, organisationId, visibility, groupIds);
   const found: (ListedInvitation & { us: string })[] = [];
   let end: InvitationToken | undefined;
   let scanned = 0;
@@ -208,7 +213,7 @@ export async function browseInvitations(
     const { all, members, end: stop } = statements.get(name)!;
     const max = isFew
       ? null
-      : visibility === null
+      : start === null
         ? maxScanned.all
         : only === 'true'
           ? maxScanned.tutor
@@ -216,7 +221,7 @@ export async function browseInvitations(
     let from = options.after ?? beginning;
     for (let further = 0; further <= maxFurtherScans; further++) {
       const scan = [organisationId, now, from.us, from.invitation_id, max];
-      const more = [visibility, limit + 1 - found.length];
+      const more = [start, limit + 1 - found.length, visibility, groupIds];
       found.push(...(await tx.query<ListedInvitation & { us: string }>(isFew ? members : all, [...scan, ...more])));
       if (found.length > limit || max === null) break;
       [end] = await tx.query<InvitationToken>(stop, scan);

@@ -18,6 +18,7 @@ import { teamRoutes } from './people/teams.ts';
 import { traceRoutes } from './organisation/trace.ts';
 import { invitationRoutes } from './invitations/invitation.ts';
 import { memberRoutes } from './groups/members.ts';
+import { followUpRoutes } from './invitations/follow-up.ts';
 import { invitationLinkRoutes, learnerInvitationRoutes } from './invitations/invitations.ts';
 import { inviteOneRoutes } from './invitations/invite-one.ts';
 import { inviteRunRoutes } from './invitations/invite-run.ts';
@@ -57,6 +58,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...inviteOneRoutes,
   ...invitationLinkRoutes,
   ...learnerInvitationRoutes,
+  ...followUpRoutes,
   ...resultRoutes,
   ...resultExportRoutes,
   ...resultImportRoutes,

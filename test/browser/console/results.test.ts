@@ -56,6 +56,7 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
         `results/progress?group=${cohort.id}`,
         `results/gaps?group=${cohort.id}&subject=maths`,
         'results/lists',
+        'follow-up',
         'results/lists/digital-below-level-1?start=2026-09-01',
       ]) {
         await page.goto(`${service.url}${base}/${path}`);
@@ -69,6 +70,9 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
           );
         for (const bars of lengths) assert.equal(new Set(bars).size, 1, `${path}: bars of ${bars.join(', ')} px`);
       }
+      await page.goto(service.url + base);
+      await isSound('the dashboard');
+      await page.goBack();
       await page.getByRole('link', { name: 'Export list' }).press('Enter');
       await page.getByRole('heading', { name: /^Export: Digital skills below Level 1/ }).waitFor();
       await isSound('the export');

@@ -31,7 +31,9 @@ import {
 } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField, fieldsOf, chosenIds, any, readonlyField, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
+import { chosenGroups } from './follow-up.ts';
 import { runOf } from './invite.ts';
+import { groupFields } from '../results/filter.ts';
 import { qrCode } from '../kit/qr.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, findOr404 } from '../kit/route.ts';
 import { visibilityOf, openToken, sealToken } from '../kit/reader.ts';
@@ -97,7 +99,9 @@ async function list(visit: Visit): Promise<Answer> {
   const visibility = await visibilityOf(visit);
   const [us, invitationId] = readToken(openToken(visit, visibility, query.get('after') ?? ''), 'int8', 'uuid') ?? [];
   const after = invitationId === undefined ? null : { us: us!, invitation_id: invitationId };
-  const at = { state, after, visibility, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  const groupIds = chosenGroups(query);
+  const at = { state, after, visibility, groupIds, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
+  const fields = await groupFields(visit);
   const { rows, next, scanned } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
   const isInviter = inviters.includes(visit.role);
@@ -113,7 +117,7 @@ async function list(visit: Visit): Promise<Answer> {
         none: 'No email was sent. The learners have no email address, or got an email a few minutes ago.',
       }),
     ],
-    filters: (q) => q.select('state', 'State', any(listNames)),
+    filters: (q) => [q.select('state', 'State', any(listNames)), fields],
     note:
       scanned !== null &&
       html`<p role="status">${number(scanned)} invitations were checked for this page${rows.length === 0 ? ', and none matches' : ''}. Open the next page for more.</p>`,
@@ -136,7 +140,7 @@ async function list(visit: Visit): Promise<Answer> {
     around(shown) {
       if (rows.length === 0) return scanned === null && empty('No invitation matches.', invite);
       return isInviter
-        ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of selected learners</button></form>`
+        ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<div class="actions"><button class="second">Links and cards of selected learners</button>${app.settings.mailServer !== null && html`<button class="second" formaction="${base}/invitations/mail">Send email to selected learners</button>`}</div></form>`
         : shown;
     },
     next: next && sealToken(visit, visibility, `${next.us}.${next.invitation_id}`),
@@ -381,21 +385,26 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
 }
 
-async function chosen(visit: Visit): Promise<ListedInvitation[]> {
+async function chosen(visit: Visit, max: number): Promise<ListedInvitation[]> {
   const { app, organisationId } = visit;
-  const ids = chosenIds(visit, 'invitation').slice(0, linksOnPage);
+  const ids = chosenIds(visit, 'invitation').slice(0, max);
   const now = new Date(app.clock.nowMs());
   const found = await findListedInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
   return found.filter((one) => one.status === 'open' && one.state !== 'expired');
 }
 
 async function ofChosen(visit: Visit): Promise<Answer> {
-  return linksPage(visit, await chosen(visit), { to: `${visit.base}/invitations`, label: 'Invitations' }, null);
+  return linksPage(
+    visit,
+    await chosen(visit, linksOnPage),
+    { to: `${visit.base}/invitations`, label: 'Invitations' },
+    null,
+  );
 }
 
 async function mail(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, change } = visit;
-  const rows = await chosen(visit);
+  const rows = await chosen(visit, limits.consoleRows);
   const organisation = await readOrganisation(app.db, organisationId);
   const isSent = await change((work) => mailInvitations(work, organisation, rows).then((n) => n > 0 && `${n} by mail`));
   return { to: `${base}/invitations?did=${isSent === false ? 'none' : 'mailed'}` };
