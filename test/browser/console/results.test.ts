@@ -32,6 +32,17 @@ suite('results in a browser', { skip: withoutBrowser }, async () => {
     'b-1,Ben Foster,2026-01-31T09:00:00Z,maths,F,Level 1,2,false\n' +
     'c-1,Chi Last,31/01/2026,maths,F,Level 1,9,false\n';
 
+  test('the distance travelled of a cohort is 2 clicks from the start', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const { page } = await openPage({ width: 1280 });
+    const [cookie, value] = owner.cookie!.split('=') as [string, string];
+    await page.context().addCookies([{ name: cookie, value, url: service.url, httpOnly: true, sameSite: 'Lax' }]);
+    await page.goto(`${service.url}/console`);
+    await page.getByRole('link', { name: 'Distance travelled' }).click();
+    await page.locator(`a[href*="group=${cohort.id}"]`).click();
+    await page.getByRole('heading', { level: 1, name: /^Distance travelled: / }).waitFor();
+  });
+
   for (const [width, colorScheme, script] of [
     [320, 'dark', false],
     [1280, 'light', true],

@@ -39,7 +39,7 @@ const store = statement('distance.store')`
      set ${[...counts, 'position', 'counted_at'].map((one) => `${one} = excluded.${one}`).join(', ')}`;
 
 /** The number of learners read by one statement. */
-const perPage = 500;
+const perPage = 100;
 
 async function countAll(tx: Tx, organisationId: number) {
   const totals = new Map<string, DistanceTotal>();

@@ -87,7 +87,12 @@ const totalColumns = <Row>(totalIn: (row: Row) => DistanceTotal): Columns<Row> =
 const unmeasured = ({ learners, gain, unclear, loss }: DistanceTotal) => learners - gain - unclear - loss;
 
 /** A chart of the outcomes in each subject. Its order of series gives each outcome the colour of its label. */
-function totalsPart(caption: string, shown: readonly Subject[], totalIn: (subject: Subject) => DistanceTotal): Content {
+function totalsPart(
+  { path, query }: Visit,
+  caption: string,
+  shown: readonly Subject[],
+  totalIn: (subject: Subject) => DistanceTotal,
+): Content {
   const totals = shown.map(totalIn);
   if (totals.every(({ learners }) => learners === 0)) return null;
   const of = (['unclear', 'loss', 'gain', 'unmeasured'] as const).map((outcome) => ({
@@ -102,7 +107,10 @@ function totalsPart(caption: string, shown: readonly Subject[], totalIn: (subjec
           value: 'Learners',
           rows: of.map((one) => ({ label: one.name, value: one.values[0]! })),
         })
-      : columnChart({ caption, of: 'Subject', labels: shown.map(subjectName), series: of }),
+      : columnChart({
+          ...{ caption, of: 'Subject', labels: shown.map(subjectName), series: of },
+          links: shown.map((subject) => withQuery(path, filterQuery(query, []), { subject })),
+        }),
     html`<h2>Mean levels gained</h2>`,
     facts(Object.fromEntries(shown.map((one) => [subjectName(one), levelsWords(totalIn(one))]))),
   ];
@@ -135,7 +143,7 @@ async function groupsPage(visit: Visit): Promise<Answer> {
     note: [
       visibility === null &&
         at !== null &&
-        totalsPart('All learners with two or more results', subjects, (one) => total(all, one)),
+        totalsPart(visit, 'All learners with two or more results', subjects, (one) => total(all, one)),
       method,
       countedAt(at, zone),
     ],
@@ -187,7 +195,8 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
     intro: html`<p>The first and the latest result of each learner in each subject, and whether the change is larger than error of measurement.</p>`,
     filters: (q) => [groups, subjectField(q)],
     note: [
-      total !== null && totalsPart('Learners with two or more results', shown, (one) => total(groupIds[0]!, one)),
+      total !== null &&
+        totalsPart(visit, 'Learners with two or more results', shown, (one) => total(groupIds[0]!, one)),
       method,
       hasTotal && countedAt(at, zone),
     ],
