@@ -52,7 +52,7 @@ const pagesOf: Record<string, [path: string, readonly Role[]]> = {
 
 const others = { operator: 'The operator', service: 'The service', learner: 'A learner' };
 
-/** Names people, keys, groups and teams. The ID of anything else is shown. */
+/** Names people, keys, groups and teams, and nothing else. */
 async function namesFor(visit: Visit, rows: readonly Act[]) {
   const ids = rows.map((row) => objectOf(row).id).filter((id) => id !== null && isUuid(id));
   const [by, groups] = await Promise.all([
@@ -60,23 +60,22 @@ async function namesFor(visit: Visit, rows: readonly Act[]) {
     findGroups(visit.app.db, visit.organisationId, ids as string[]),
   ]);
   const ofGroups = new Map(groups.map((one) => [one.group_id, one.name]));
-  return (id: string): Content => {
-    const found = ofGroups.get(id) ?? by(id);
-    return found === id ? shortId(id) : name(found);
-  };
+  return (id: string): string | null => ofGroups.get(id) ?? (by(id) === id ? null : by(id));
 }
 
 /** @param named names an ID */
-function sentenceOf({ base, role }: Visit, act: Act, named: (id: string) => Content): Content {
+function sentenceOf({ base, role }: Visit, act: Act, named: (id: string) => string | null): Content {
   const { kind, sentence } = actSentences.get(act.action) ?? { kind: '', sentence: `did: ${act.action}` };
   const { id } = objectOf(act);
   const [path, readers] = pagesOf[kind] ?? ['', []];
   const [before, after] = sentence.split('{}');
   // The page of an erased learner is no longer there, and a set-up link has no page.
   const isOpen = readers.includes(role) && !/^(erased|deleted)|link/.test(sentence);
-  const object = id !== null && (isOpen ? html`<a href="${base}/${path}/${id}">${named(id)}</a>` : named(id));
-  const who =
-    others[act.actor as keyof typeof others] ?? (isUuid(act.actor) || act.actor ? named(act.actor) : 'Nobody');
+  const wordsOf = (one: string) => (named(one) === null ? shortId(one) : name(named(one)!));
+  // A copy button must not be inside a link.
+  const linked = (one: string) => (named(one) === null ? html`<code>${one.slice(0, 8)}</code>` : name(named(one)!));
+  const object = id !== null && (isOpen ? html`<a href="${base}/${path}/${id}">${linked(id)}</a>` : wordsOf(id));
+  const who = others[act.actor as keyof typeof others] ?? wordsOf(act.actor);
   return html`<strong>${who}</strong> ${before}${after !== undefined && object}${after}`;
 }
 
@@ -119,8 +118,8 @@ async function activity(visit: Visit): Promise<Answer> {
     none: 'No action matches. Change the filter.',
     rows,
     columns: {
-      Action: (one) => sentenceOf(visit, one, named),
-      Time: plain((one) => html`<a href="${base}/log/${one.audit_id}">${instant(one.at, zone)}</a>`),
+      Time: (one) => html`<a href="${base}/log/${one.audit_id}">${instant(one.at, zone)}</a>`,
+      Action: plain((one) => sentenceOf(visit, one, named)),
       From: plain(originOf),
       Result: wideOnly(resultOf),
     },

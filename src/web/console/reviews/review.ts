@@ -212,7 +212,7 @@ function chooseForm(visit: Visit, people: Map<string, Member>, shown: Content): 
   const choices = [...people.values()].map((one) => ({ value: one.user_id, label: one.full_name }));
   const person = fieldsOf(visit).select(
     'person',
-    'Person',
+    'Assign to',
     any([...choices, { value: 'nobody', label: 'Nobody' }], 'Choose'),
   );
   const to = withQuery(`${visit.path}/chosen`, keptQueue(visit.query), {});

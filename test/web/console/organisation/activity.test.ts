@@ -51,9 +51,11 @@ suite('activity', () => {
       assert.doesNotMatch(page, /GET \/|POST \/|Ana Nova/);
     }
     const rows = async (query: string) =>
-      [...(await auditor.get(`${base}/activity?${query}`)).text.matchAll(/<th scope="row"[^]*?<\/th>/g)].map(([row]) =>
-        visibleText(row),
-      );
+      [
+        ...(await auditor.get(`${base}/activity?${query}`)).text.matchAll(
+          /<td class="plain" data-head="Action">[^]*?<\/td>/g,
+        ),
+      ].map(([row]) => visibleText(row));
     assert.deepEqual(await rows(`person=${owner.userId}`), ['Olu <Owner> created the group Year 10']);
     assert.ok((await rows('kind=team')).every((row) => row.includes('team North')));
     assert.deepEqual(await rows(`object=${team}`), ['Ada Admin added staff to the team North']);
