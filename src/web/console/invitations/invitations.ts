@@ -385,26 +385,26 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
   return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
 }
 
-async function chosen(visit: Visit, max: number): Promise<ListedInvitation[]> {
+async function chosen(visit: Visit): Promise<ListedInvitation[]> {
   const { app, organisationId } = visit;
-  const ids = chosenIds(visit, 'invitation').slice(0, max);
+  const ids = chosenIds(visit, 'invitation').slice(0, limits.consoleRows);
   const now = new Date(app.clock.nowMs());
   const found = await findListedInvitations(app.db, organisationId, ids, await visibilityOf(visit), now);
   return found.filter((one) => one.status === 'open' && one.state !== 'expired');
 }
 
 async function ofChosen(visit: Visit): Promise<Answer> {
-  return linksPage(
-    visit,
-    await chosen(visit, linksOnPage),
-    { to: `${visit.base}/invitations`, label: 'Invitations' },
-    null,
-  );
+  const rows = await chosen(visit);
+  const note =
+    rows.length > linksOnPage &&
+    html`<p class="note">This page shows ${linksOnPage} of ${rows.length} selected learners. Select the others for the next page.</p>`;
+  const back = { to: `${visit.base}/invitations`, label: 'Invitations' };
+  return linksPage(visit, rows.slice(0, linksOnPage), back, note);
 }
 
 async function mail(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, change } = visit;
-  const rows = await chosen(visit, limits.consoleRows);
+  const rows = await chosen(visit);
   const organisation = await readOrganisation(app.db, organisationId);
   const isSent = await change((work) => mailInvitations(work, organisation, rows).then((n) => n > 0 && `${n} by mail`));
   return { to: `${base}/invitations?did=${isSent === false ? 'none' : 'mailed'}` };

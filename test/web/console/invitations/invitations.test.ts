@@ -221,6 +221,27 @@ suite('invitations in the console', () => {
     assert.equal(await mails(), before, 'a letter that waits is taken back with its link');
   });
 
+  test('every selected learner of a page gets the email, and a page of cards says how many it leaves out', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 18; n++) {
+      const learner = { full_name: `Many ${n}`, email: `many-${n}@x.example`, ref: `N-${n}`, groups: [] };
+      ids.push((await inFeed((work) => provisionLearner(work, org.id, learner, 'key'))).reply.invitation_id);
+    }
+    const fields = ids.map((id): [string, string] => ['invitation', id]);
+    assert.match(
+      (await owner.get(`${base}/invitations?state=sent`)).text,
+      /<button class="second" formaction="[^"]+\/invitations\/mail">Send email to selected learners/,
+    );
+    const cards = async (some: typeof fields) => (await owner.post(`${base}/invitations/links`, some)).text;
+    assert.match(await cards(fields), /16 of 18 selected learners/);
+    assert.doesNotMatch(await cards(fields.slice(0, 16)), /selected learners/);
+    assert.match((await owner.post(`${base}/invitations/mail`, fields)).headers.location!, /mailed/);
+    const mails = await app.db.query('select from mail where cause like any($1)', [
+      ids.map((id) => `invitation ${id} %`),
+    ]);
+    assert.equal(mails.length, 18);
+  });
+
   test('a letter that waits is never sent to an address that the learner has no more', async () => {
     const provision = (email: string) =>
       inFeed((work) => provisionLearner(work, org.id, { full_name: 'Wu Li', email, ref: 'A-1', groups: [] }, 'key'));
