@@ -13,7 +13,7 @@ import type { Column } from '../../../platform/formats/sheet.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type Columns, day, facts, label, moment, numeric, readPage, uuidIn, withQuery } from '../kit/blocks.ts';
+import { type Columns, day, facts, label, moment, numeric, plain, readPage, uuidIn, withQuery } from '../kit/blocks.ts';
 import { barChart, columnChart } from '../kit/chart.ts';
 import { name } from '../kit/frame.ts';
 import { listPage } from '../kit/page.ts';
@@ -162,7 +162,7 @@ async function groupsPage(visit: Visit): Promise<Answer> {
 }
 
 function changeCell(change: Change | null): Content {
-  if (change === null) return html`<span class="hint">One result</span>`;
+  if (change === null) return label('off', 'One result');
   const [kind, words] = outcomes[change.outcome];
   return html`${label(kind, words)} <span class="hint">${levelsGainedWords(change)}</span>`;
 }
@@ -214,10 +214,10 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
     columns: {
       Learner: (row) =>
         html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
-      Subject: (row) => subjectName(row.first.content.subject),
-      Results: numeric((row) => row.results),
-      First: (row) => result(row.first),
-      Latest: (row) => (row.results < 2 ? '' : result(row.latest)),
+      Subject: plain((row) => subjectName(row.first.content.subject)),
+      Results: { ...numeric((row) => row.results), phone: 'hidden' },
+      First: plain((row) => result(row.first)),
+      Latest: plain((row) => (row.results < 2 ? '' : result(row.latest))),
       Change: (row) => changeCell(changeOf(row)),
     },
     next: found.next,
