@@ -228,6 +228,15 @@ export const limits = {
   /** The service recognises a file's encoding by this many bytes at its beginning. */
   inviteLookedAtBytes: 256 * 1024,
   importFormLines: 200_000,
+  /** The bytes of all parts of a workbook that are read. They are counted while the parts are unpacked. */
+  workbookUnpackedBytes: 64 * 1024 * 1024,
+  workbookParts: 2000,
+  workbookSheets: 50,
+  workbookColumns: 100,
+  workbookMs: 20_000,
+  workbookMemoryMb: 256,
+  /** The most workbooks that one process reads at the same time, each in its own thread. */
+  workbooksAtOnce: 2,
   /** Rows that an invitation run writes in one transaction, while other writers of the organisation wait. */
   inviteBatch: 250,
   inviteDraftMs: 24 * 3600_000,
