@@ -3,6 +3,7 @@
 import { after, suite, test } from 'node:test';
 import { inviteColumns } from '../../src/sittings/invitations/runs/table.ts';
 import { limits } from '../../src/platform/config/limits.ts';
+import { largeXlsx, xlsx } from '../support/workbooks.ts';
 import { personOf } from '../web/console/visitor.ts';
 import { withService } from '../support/service.ts';
 import { fileForm, hangUpAll, multipart, mustBeQuick, textsOf } from './turns.ts';
@@ -18,9 +19,9 @@ const cookie = (await personOf(service, org.id, 'owner')).cookie!;
 const texts = textsOf(limits.inviteLineBytes / 2 - 1000);
 const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`;
 
-async function upload(what: string, path: string, file: string): Promise<void> {
+async function upload(what: string, path: string, file: string, encoding: BufferEncoding = 'utf8'): Promise<void> {
   const once = `------x\r\nContent-Disposition: form-data; name="once"\r\n\r\n${service.app.random.uuid()}\r\n`;
-  const body = once + fileForm('file', file);
+  const body = Buffer.from(once + fileForm('file', file), encoding);
   await mustBeQuick(service, what, {
     method: 'POST',
     path: `/console/${org.publicId}/${path}`,
@@ -28,6 +29,22 @@ async function upload(what: string, path: string, file: string): Promise<void> {
     body,
   });
 }
+
+test('the largest workbooks keep the event loop busy for at most 50 ms', async () => {
+  const large = await largeXlsx(['ref', 'full_name', 'email'], 19_000, (n) => [
+    `L-${n}`,
+    `Ana Silva ${'x'.repeat(9)}`,
+    '',
+  ]);
+  const wrong = await largeXlsx(['Pupil', 'ULN'], 150_000, (n) => [`L-${n}`, '1']);
+  for (const [what, file] of [
+    ['20,000 rows', large],
+    ['150,000 rows to map', wrong],
+    ['a bomb', xlsx([['ref', ' '.repeat(70 * 1024 * 1024)]])],
+  ] as const)
+    for (const path of ['invite', 'results/import'])
+      await upload(`${what} to ${path}`, path, file.toString('latin1'), 'latin1');
+});
 
 suite('64 KB of the worst texts keep the event loop busy for at most 50 ms', () => {
   for (const [path, columns, row] of [

@@ -672,6 +672,7 @@ create table organisation (
   second_factor_for_all boolean not null default false,
   suspended_at timestamp with time zone,
   suspended_for text,
+  table_columns jsonb not null default '{}'::jsonb,
   time_zone text not null default 'Europe/London'::text,
   ukprn text,
   constraint organisation_credits_check CHECK ((credits >= 0)),

@@ -11,6 +11,7 @@ import {
   recogniseEncoding,
   UnreadableFile,
 } from '../../platform/formats/lines.ts';
+import { cellBreak } from '../../platform/formats/workbook/output.ts';
 import { isJsonObject, JsonFault, parseJson } from '../../platform/formats/json.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { type Fault, sentenceOf } from '../results/result-fields.ts';
@@ -167,7 +168,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
     const text = cell(name);
     if (text === null) return null;
     try {
-      return parseJson(text);
+      return parseJson(text.replaceAll(cellBreak, ' '));
     } catch {
       return text;
     }
@@ -203,7 +204,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
 }
 
 /** Finds the delimiter and the columns in the first line. @throws UnreadableFile */
-function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
+export function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
   const known = new Set<string>([...csvColumns, reasonColumn]);
   for (const delimiter of [',', ';', '\t'] as const) {
     const columns = (cellsOf(text, delimiter) ?? []).map((name) => name.trim());

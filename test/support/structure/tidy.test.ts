@@ -267,6 +267,7 @@ suite('the tree', () => {
   const base = 71_500;
   const features: Record<string, number> = {
     'full help of every command': 700,
+    'XLSX and ODS in for invitations and results, columns of other systems mapped by hand': 1250,
     'OpenAPI 3.0.3': 80,
     'Postman collection': 120,
     'API messages that name the field and the nearest name': 70,

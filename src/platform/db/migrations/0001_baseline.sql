@@ -32,6 +32,8 @@ create table organisation (
   retake_gap_days   int2 check (retake_gap_days between 1 and 3650),
   -- Every role needs a second factor, also roles without access to keys and people.
   second_factor_for_all boolean not null default false,
+  -- How people read the columns of other systems' tables, by heading, for each kind of table.
+  table_columns     jsonb not null default '{}',
   -- A sandbox has test data. One that belongs to an organisation is used by that organisation's people.
   sandbox           boolean not null default false,
   sandbox_of        int8 references organisation,

@@ -1,6 +1,20 @@
-import { cellText, csvRecords, namesDelimiter, type TextLine } from '../../../platform/formats/csv.ts';
+import { cellText, type CsvRecord, csvRecords, namesDelimiter, type TextLine } from '../../../platform/formats/csv.ts';
 import { byteLines, lineDecoder, recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
+import { cellBreak } from '../../../platform/formats/workbook/output.ts';
+import { workbookAsCsv } from '../../../platform/formats/workbook/read.ts';
+import { isUuid } from '../../../platform/crypto/random.ts';
 import { limits } from '../../../platform/config/limits.ts';
+import {
+  type ColumnChoices,
+  columnsByChoice,
+  isLearnerId,
+  isName,
+  isNationalNumber,
+  leftOut,
+  personColumn,
+  type PersonColumn,
+  UnknownColumns,
+} from '../../../records/learners/headings.ts';
 import headingWords from './headings.json' with { type: 'json' };
 
 /** The columns of a table of learners. A table without headings must have this order. */
@@ -30,21 +44,22 @@ export type Cells = Partial<Record<InviteColumn | 'beyond' | 'accepted', string>
 
 export type TableRow = { row_no: number; cells: Cells };
 
-/** Known headings in spreadsheets of training providers, in lower case and with letters only. */
+/** Known headings, in lower case and with letters only. */
 const headings = new Map(
   Object.entries(headingWords).flatMap(([column, words]) => words.map((word) => [word, column as Heading])),
 );
 
-type Heading = InviteColumn | 'first_name' | 'last_name' | 'row';
+/** `any_id`: the ID of the service or the reference of another system, which differ in their form. */
+type Heading = InviteColumn | PersonColumn | 'row' | 'any_id';
 
-const isName = (one: Heading | undefined) => one === 'full_name' || one === 'first_name' || one === 'last_name';
+/** What a person can choose for a column. */
+export const columnChoices = new Set<string>([...inviteColumns, 'learner_id', 'first_name', 'last_name']);
 
-const headingOf = (cell: string): Heading | undefined => {
-  const found = headings.get(cell.toLowerCase().replace(/[^a-z]/g, ''));
-  // “Name 1” is probably a learner in an invented table, and “#NAME?” is an error value of a spreadsheet. Neither is a
-  // heading.
-  return isName(found) && /[\d#]/.test(cell) ? undefined : found;
-};
+export function headingOf(cell: string): Heading | undefined {
+  if (cell.trim().toLowerCase() === 'learner_id') return 'learner_id';
+  if (isLearnerId(cell)) return 'any_id';
+  return personColumn(cell) ?? headings.get(cell.toLowerCase().replace(/[^a-z]/g, ''));
+}
 
 async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
   const { encoding, markBytes } = recogniseEncoding(bytes.subarray(0, limits.inviteLookedAtBytes));
@@ -91,36 +106,42 @@ function namesColumns(values: readonly string[], text: string): boolean {
   return found.some(isName) || found.filter((one) => one !== undefined).length > 1;
 }
 
+type Columns = readonly (Heading | typeof leftOut)[];
+
 /** Finds the columns by the first line. @throws UnreadableFile */
-function columnsOf(first: readonly string[]): { columns: Heading[]; isHeading: boolean } {
-  const found = first.map(headingOf);
-  const known = found.filter((one) => one !== undefined);
-  const names = known.filter(isName);
-  if (names.length === 0) {
-    if (known.length >= 2)
-      throw new UnreadableFile('the first line names columns, but not full_name, which every row needs');
+function columnsOf(first: readonly string[], choices: ColumnChoices): { columns: Columns; isHeading: boolean } {
+  const found = columnsByChoice(first, choices, headingOf, columnChoices);
+  const refuse = (why: string): never => {
+    throw new UnknownColumns(why, first, found);
+  };
+  const known = found.filter((one) => one !== undefined && one !== leftOut);
+  if (choices.asks === true && !choices.chosen) refuse('choose what the columns contain');
+  if (!known.some(isName)) {
+    if (known.length >= 2 || choices.chosen || first.some(isNationalNumber))
+      refuse('the first line names columns, but not full_name, which every row needs');
     return { columns: [...inviteColumns], isHeading: false };
   }
   const strange = first.filter((cell, i) => found[i] === undefined && cell.trim() !== '');
   if (strange.length > 0)
-    throw new UnreadableFile(
+    refuse(
       `the column “${strange[0]!.trim().slice(0, 40)}” is not known: rename it, or leave it out. Known are ${inviteColumns.join(', ')}`,
     );
-  if (new Set(known).size < known.length) throw new UnreadableFile('a column is named twice in the first line');
+  if (new Set(known).size < known.length) refuse('a column is named twice in the first line');
   return { columns: found.map((one) => one ?? 'row'), isHeading: true };
 }
 
-function cellsOf(values: readonly string[], columns: readonly Heading[]): { cells: Cells; row: number | null } {
+function cellsOf(values: readonly string[], columns: Columns): { cells: Cells; row: number | null } {
   const cells: Cells = {};
   const names: { first_name?: string; last_name?: string } = {};
   let row: number | null = null;
   values.forEach((cell, i) => {
-    const value = cellText(cell);
-    if (value === '') return;
+    const value = cellText(cell.replaceAll(cellBreak, '\n'));
     const column = columns[i];
+    if (value === '' || column === leftOut) return;
     if (column === undefined) cells.beyond = value;
     else if (column === 'row') row = /^[1-9]\d{0,5}$/.test(value) ? Number(value) : null;
     else if (column === 'first_name' || column === 'last_name') names[column] = value;
+    else if (column === 'any_id') cells[isUuid(value) ? 'learner_id' : 'ref'] = value;
     else cells[column] = value;
   });
   const whole = [names.first_name, names.last_name].filter((one) => one !== undefined).join(' ');
@@ -128,23 +149,41 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
   return { cells, row };
 }
 
+/** Adds the first row and the file, so that a person can choose the columns. */
+async function withSample(error: unknown, records: AsyncIterator<CsvRecord>, table: Buffer): Promise<unknown> {
+  if (!(error instanceof UnknownColumns)) return error;
+  const next = await records.next();
+  const cells = next.done === true ? [] : (next.value.cells ?? []);
+  for (const [i, column] of error.columns.entries()) column.sample = cellText(cells[i] ?? '');
+  error.table = table;
+  return error;
+}
+
 /**
- * Reads a table in UTF-8 or Windows-1252, separated by tabs, semicolons or commas. The table has headings, or its
- * columns have the order of `inviteColumns`.
+ * Reads an XLSX or ODS workbook, or a table in UTF-8 or Windows-1252, separated by tabs, semicolons or commas. The table
+ * has headings, or its columns have the order of `inviteColumns`.
  * Rows are numbered from 1, without headings and blank lines. If the table has a column `row`, the column contains the
  * numbers.
  * @throws UnreadableFile with advice for the person
+ * @throws UnknownColumns if a person must choose the columns
  */
-export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
+export async function readInviteTable(
+  file: Buffer,
+  options: ColumnChoices & { sheet?: string } = {},
+): Promise<TableRow[]> {
+  const table = await workbookAsCsv(file, options);
+  const at = table === file ? 'line' : 'row';
   // Excel for Mac may end lines with a carriage return only.
-  const bytes = file.includes('\n') ? file : Buffer.from(file.map((byte) => (byte === 13 ? 10 : byte)));
-  const delimiter = delimiterOf(bytes);
+  const bytes = table.includes('\n') ? table : Buffer.from(table.map((byte) => (byte === 13 ? 10 : byte)));
+  const delimiter = table === file ? delimiterOf(bytes) : ',';
   const rows: TableRow[] = [];
   const taken = new Set<number>();
   let last = 0;
-  let columns: readonly Heading[] | null = null;
+  let columns: Columns | null = null;
   let hasHeading = false;
-  for await (const record of csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes)) {
+  const records = csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes);
+  for (let next = await records.next(); next.done !== true; next = await records.next()) {
+    const record = next.value;
     if (record.cells === null && record.why === 'encoding')
       throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
     // If tabs separate the cells, a misplaced quote is an ordinary character.
@@ -156,15 +195,17 @@ export async function readInviteTable(file: Buffer): Promise<TableRow[]> {
     if (values.every((cell) => cellText(cell) === '')) continue;
     if (columns === null) {
       if (namesDelimiter(record.text)) continue;
-      const read = columnsOf(values);
-      ({ columns } = read);
-      hasHeading = read.isHeading;
+      try {
+        ({ columns, isHeading: hasHeading } = columnsOf(values, options));
+      } catch (error) {
+        throw await withSample(error, records, bytes);
+      }
       if (hasHeading) continue;
     } else if (namesColumns(values, record.text))
       throw new UnreadableFile(
         hasHeading
-          ? `line ${record.line} is the header once more: take it out`
-          : `line ${record.line} looks like the header, which must be the first line: take out the lines above it`,
+          ? `${at} ${record.line} is the header once more: take it out`
+          : `${at} ${record.line} looks like the header, which must be the first ${at}: take out the ${at}s above it`,
       );
     const { cells, row } = cellsOf(values, columns);
     // A row without a number, or with a number that another row has, gets the next number.

@@ -37,6 +37,7 @@ import {
 } from '../kit/blocks.ts';
 import { type Faults, any, faultsIn, Fields, hiddenField, tickBox, chosenIds } from '../kit/form.ts';
 import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
+import { workbookAsCsv } from '../../../platform/formats/workbook/read.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
 import { previewPasted, readPastedRefs } from '../../../organisations/groups/pasted-refs.ts';
 import { type MembershipRun, membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
@@ -101,7 +102,7 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
         hint: `One per line, or spreadsheet rows with the column “Reference”. At most ${number(limits.pastedRefs)}.`,
         rows: 12,
       }),
-      f.file('file', 'Or a text or CSV file', '.csv,.tsv,.txt,text/csv,text/plain'),
+      f.file('file', 'Or a workbook (XLSX or ODS), text or CSV file', '.xlsx,.ods,.csv,.tsv,.txt,text/csv,text/plain'),
     ],
   });
 }
@@ -109,10 +110,11 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
 async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const { app, organisationId, form: sent } = visit;
   const group = await groupOf(visit);
-  const file = sent.file('file');
+  let file = sent.file('file');
   // References are ASCII, so any encoding that keeps ASCII bytes gives the same references.
   let markBytes = 0;
   try {
+    if (file !== null) file = await workbookAsCsv(file);
     if (file !== null) ({ markBytes } = recogniseEncoding(file));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;

@@ -2,7 +2,15 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { type Namesake, findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
 import type { RunRow, Run } from '../../../sittings/invitations/runs/read-runs.ts';
 import { type Doubt, doubtWords } from '../../../sittings/invitations/runs/row.ts';
-import { type Cells, type TableRow, inviteColumns, readInviteTable } from '../../../sittings/invitations/runs/table.ts';
+import {
+  type Cells,
+  type TableRow,
+  headingOf,
+  inviteColumns,
+  readInviteTable,
+} from '../../../sittings/invitations/runs/table.ts';
+import { UnknownColumns } from '../../../records/learners/headings.ts';
+import { columnChoices, columnsPage, rememberColumns, tableFields, tableFiles } from '../kit/column-map.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
@@ -44,6 +52,24 @@ const meanings: Record<string, string> = {
   learner_id: 'The ID of an existing learner, instead of a reference. Needs a header row.',
   start_code: 'yes, if the learner needs a start code that you release.',
 };
+
+const columnsToChoose = Object.entries({
+  ref: 'Reference',
+  full_name: 'Full name',
+  first_name: 'First name',
+  last_name: 'Last name',
+  email: 'Email address',
+  groups: 'Groups',
+  subjects: 'Subjects',
+  extra_time: 'Extra time in per cent',
+  supervision: 'Supervision',
+  supervisor: 'Supervisor’s name',
+  expires: 'Last day',
+  purpose: 'Purpose',
+  retake_reason: 'Reason for an early retake',
+  start_code: 'Start code',
+  learner_id: 'Learner ID of this service',
+}).map(([value, label]) => ({ value, label }));
 
 export async function withinOf(visit: Visit) {
   const visibility = await visibilityOf(visit);
@@ -89,18 +115,21 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     faults,
     intro: [
       notice(query, { discarded: 'The table is discarded. No learner was invited.' }),
-      html`<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You check every row before learners are invited.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
+      html`<p>Choose a workbook or a CSV file, or copy the rows from your spreadsheet and paste them here. You check every row before learners are invited.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
     ],
     button: 'Check rows',
     upload: true,
     fields: (f) => [
+      f.file('file', 'Workbook (XLSX or ODS) or CSV file', tableFiles, {
+        hint: 'Of a formula, the value that the workbook stores is read.',
+      }),
       f.lines('rows', 'Rows from a spreadsheet', {
         hint: html`One learner per line. Default columns: <code>${inviteColumns.slice(0, 5).join(', ')}</code> …`,
         // A large table is not shown again, because it would make the page slow.
         value: typed.length > limits.formBytes ? '' : typed,
         rows: 10,
       }),
-      f.file('file', 'Or a CSV file', '.csv,.tsv,.txt,text/csv'),
+      tableFields(f),
       teamField(f, 'Each learner in the table', within),
       hiddenField('once', app.random.uuid()),
     ],
@@ -136,16 +165,20 @@ export async function inviteContext({ app, organisationId, zone }: Visit): Retur
   return contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
 }
 
-export async function readRowsSent(visit: Visit): Promise<TableRow[] | { faults: Faults }> {
+export async function readRowsSent(
+  visit: Visit,
+  choices: Parameters<typeof readInviteTable>[1] = {},
+): Promise<TableRow[] | { faults: Faults; unknown?: UnknownColumns }> {
   const { form: sent } = visit;
   const file = sent.file('file');
   if (file === null && sent.text('rows') === '')
     return { faults: { rows: 'There are no rows. Paste rows, or choose a file.' } };
   try {
-    return await readInviteTable(file ?? Buffer.from(sent.raw('rows')));
+    return await readInviteTable(file ?? Buffer.from(sent.raw('rows')), choices);
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return { faults: { [file === null ? 'rows' : 'file']: `The table can’t be read: ${error.message}.` } };
+    const faults = { [file === null ? 'rows' : 'file']: `The table can’t be read: ${error.message}.` };
+    return error instanceof UnknownColumns ? { faults, unknown: error } : { faults };
   }
 }
 
@@ -153,8 +186,14 @@ async function readTable(visit: Visit): Promise<Answer> {
   const { base, organisationId: id, userId, change } = visit;
   const within = await readTeam(visit);
   if ('fault' in within) return tablePage(visit, { team: within.fault });
-  const rows = await readRowsSent(visit);
-  if ('faults' in rows) return tablePage(visit, rows.faults);
+  const choices = await columnChoices(visit, 'invite');
+  const rows = await readRowsSent(visit, choices);
+  if ('faults' in rows) {
+    if (rows.unknown === undefined) return tablePage(visit, rows.faults);
+    const back = { to: `${base}/invite`, label: 'Invite learners' };
+    return columnsPage(visit, rows.unknown, { back, choices: columnsToChoose, hidden: ['team'] });
+  }
+  await rememberColumns(visit, 'invite', choices, headingOf);
   const runId = onceOf(visit);
   const check = await checkTable(visit, rows, within);
   // A draft invites nobody, so it writes no audit row.

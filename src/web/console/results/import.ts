@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
 import { sentenceOf } from '../../../records/results/result-fields.ts';
 import { UnreadableFile } from '../../../platform/formats/lines.ts';
+import { UnknownColumns } from '../../../records/learners/headings.ts';
+import { importableFile, importColumnOf, importColumns } from '../../../records/import/columns.ts';
+import { columnChoices, columnsPage, rememberColumns, tableFields } from '../kit/column-map.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import type { ImportRun, LineFault } from '../../../records/import/run.ts';
 import {
@@ -34,6 +37,10 @@ const dateForms = {
   uk: 'United Kingdom, such as 31/01/2026 09:30',
 };
 
+const columnsToChoose = [...importColumns].map((value) => ({ value, label: value.replaceAll('_', ' ') }));
+
+const backToForm = ({ base }: Visit) => ({ to: `${base}/results/import`, label: 'Import results' });
+
 const states: Record<ImportRun['status'], string> = {
   draft: 'Not started',
   running: 'Running',
@@ -52,10 +59,11 @@ async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
     button: 'Check file',
     upload: true,
     fields: (f) => [
-      f.file('file', 'File', '.csv,.tsv,.ndjson,.jsonl,.txt', {
-        hint: html`CSV, or one JSON object per line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/providers/import-export.html">Columns of the file</a>`,
+      f.file('file', 'File', '.xlsx,.ods,.csv,.tsv,.ndjson,.jsonl,.txt', {
+        hint: html`XLSX, ODS, CSV, or one JSON object per line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/providers/import-export.html">Columns of the file</a>`,
       }),
       f.lines('rows', 'Or paste the rows, with the header', { rows: 6 }),
+      tableFields(f),
       f.choose('dates', 'Date format', dateForms, { initial: 'rfc3339' }),
       f.tick('events', 'Webhooks', [
         { value: 'yes', label: 'Send events about new results', hint: 'Platforms that poll get the results anyway.' },
@@ -76,14 +84,17 @@ async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
 async function tryFile(visit: Visit): Promise<Answer> {
   const { app, base, organisation, organisationId, userId: by, form: sent, change } = visit;
   const pasted = sent.raw('rows');
-  const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
-  if (bytes === null) return showForm(visit, { file: 'There is no file. Choose a file, or paste its rows.' });
+  const file = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
+  if (file === null) return showForm(visit, { file: 'There is no file. Choose a file, or paste its rows.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
   // If a form is sent twice, it creates one import, unless the person went back and chose another file.
-  const runId = uuidOf(onceOf(visit), JSON.stringify([hash('sha256', bytes), dates, events]));
+  let runId;
   let trial;
+  const choices = await columnChoices(visit, 'import');
   try {
+    const bytes = await importableFile(file, choices);
+    runId = uuidOf(onceOf(visit), JSON.stringify([hash('sha256', bytes), dates, events]));
     trial = await dryRunImport(app, { organisationId, publicId: organisation.public_id }, bytes, dates);
   } catch (error) {
     if (error instanceof DryRunsBusy)
@@ -92,11 +103,18 @@ async function tryFile(visit: Visit): Promise<Answer> {
         headers: { 'retry-after': '30' },
         ...messagePage('Too many files are being checked', 'Go back, and try again in a minute. Nothing was imported.'),
       };
+    if (error instanceof UnknownColumns)
+      return columnsPage(visit, error, {
+        back: backToForm(visit),
+        choices: columnsToChoose,
+        hidden: ['dates', 'events'],
+      });
     if (!(error instanceof UnreadableFile)) throw error;
     return showForm(visit, { file: `The file can’t be read: ${error.message}.` });
   }
   if (trial.rows.length === 0 && trial.faulty === 0)
     return showForm(visit, { file: 'The file has no row to import. Check the file and its header.' });
+  await rememberColumns(visit, 'import', choices, importColumnOf);
   await change((work) => keepImport(work, organisationId, { runId, by, dates, events, trial }).then(() => runId));
   return { to: `${base}/results/import/${runId}` };
 }
@@ -134,7 +152,7 @@ async function showRun(visit: Visit): Promise<Answer> {
   const here = `${base}/results/import/${run.run_id}`;
   const total = run.fresh + run.changed + run.same;
   const reached = run.imported + run.updated + run.unchanged + run.rejected;
-  const back = { to: `${base}/results/import`, label: 'Import results' };
+  const back = backToForm(visit);
   if (run.status === 'draft')
     return {
       title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
