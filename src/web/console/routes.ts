@@ -28,6 +28,7 @@ import { reviewChangeRoutes } from './reviews/change.ts';
 import { reviewQuestionRoutes, reviewResultRoutes } from './reviews/result.ts';
 import { reviewRoutes } from './reviews/review.ts';
 import { learnerRoutes } from './learners/learner.ts';
+import { chosenRoutes } from './learners/chosen.ts';
 import { learnersRoutes } from './learners/learners.ts';
 import { peopleRoutes } from './people/people.ts';
 import { resultRoutes } from './results/results.ts';
@@ -51,6 +52,7 @@ import { ssoRoutes } from './sign-in/sso.ts';
 export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
   ...learnersRoutes,
+  ...chosenRoutes,
   ...learnerRoutes,
   ...learnerDetailRoutes,
   ...inviteRoutes,

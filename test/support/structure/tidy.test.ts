@@ -268,6 +268,7 @@ suite('the tree', () => {
   const features: Record<string, number> = {
     'full help of every command': 700,
     'XLSX and ODS in for invitations and results, columns of other systems mapped by hand': 1250,
+    'groups in the check before inviting, bulk actions for selected learners': 260,
     'OpenAPI 3.0.3': 80,
     'Postman collection': 120,
     'API messages that name the field and the nearest name': 70,

@@ -57,6 +57,21 @@ const pages = {
 const countDoubtful = statement('invitation_run.count_doubtful')`
   select count(*)::int4 as count from invitation_run_row where organisation_id = $1 and run_id = $2 and ${isDoubtful}`;
 
+/** A group that the rows of a run join. `active`: null if the group does not exist yet. */
+export type RunGroup = { type: string; ref: string; name: string; learners: number; active: boolean | null };
+const groupsJoined = statement('invitation_run.groups')`
+  with joined as materialized (
+    select g ->> 'type' as type, g ->> 'ref' as ref, min(g ->> 'name') as name, count(*)::int4 as learners
+      from invitation_run_row r cross join lateral jsonb_array_elements(r.ready -> 'groups') g
+     where r.organisation_id = $1 and r.run_id = $2 and r.ready is not null
+     group by 1, 2)
+  select j.type, j.ref, j.name, j.learners, n.active from joined j
+    left join learner_group n on n.organisation_id = $1 and n.type = j.type and n.ref = j.ref
+   order by n.active nulls first, j.type, j.name, j.ref`;
+
+export const groupsOfRun = (tx: Tx, organisationId: number, runId: string): Promise<RunGroup[]> =>
+  tx.query(groupsJoined, [organisationId, runId]);
+
 /** Returns rows in order: all rows, rows with faults, or rows that a person has to confirm. */
 export function pageOfRows(
   tx: Tx,

@@ -6,7 +6,7 @@ import { clientGroupTypes, groupTypes } from '../../../organisations/groups/type
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
-import { actorNames, visibilityOf } from '../kit/reader.ts';
+import { actorNames, noTeamNote, visibilityOf } from '../kit/reader.ts';
 import { day, facts, instant, notice, countWords, code, readToken, readPage, plain } from '../kit/blocks.ts';
 import { type Faults, any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
@@ -44,6 +44,7 @@ async function groups(visit: Visit): Promise<Answer> {
     title: 'Groups',
     says: 'Cohorts, courses, campuses and other groups of learners. Platforms can read results and receive events by group.',
     actions: managers.includes(role) && html`<a class="button" href="${path}/create">Create group</a>`,
+    intro: noTeamNote(await visibilityOf(visit)),
     filters: (q) => [q.select('type', 'Type', any(typeChoices(groupTypes))), list.stateField(q)],
     caption: 'Groups by type and name',
     none: 'No group matches. Create a group, or change the filter.',

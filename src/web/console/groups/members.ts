@@ -73,7 +73,7 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   return [
     html`<h2>Learners</h2>`,
     isManager && rows.length > 0
-      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Remove selected learners</button><button class="second" name="press" value="move">Move selected learners</button><a href="${here}/move-all">Move all learners</a></div></form>`
+      ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Remove selected learners</button><button class="second" name="press" value="move">Move selected learners</button><button class="second" formaction="${base}/learners/chosen" name="press" value="add">Add selected learners to a group</button><button class="second" formaction="${base}/learners/chosen" name="press" value="invite">Invite selected learners</button><a href="${here}/move-all">Move all learners</a></div></form>`
       : shown,
     pager(visit, last?.learner_id),
     html`<p>${isManager && html`<a href="${here}/take-out">Remove learners by reference</a> · `}<a href="${here}/history">Membership history</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">Distribution</a></p>`,
@@ -234,6 +234,7 @@ async function confirmation(
     danger: how === 'leave',
     fields: (f) => [
       how === 'move' && f.select('target', 'New group', any(targets, 'Choose a group')),
+      how === 'move' && f.tick('keep', 'Old group', { yes: `Keep the learners in ${group.name}, too` }),
       hiddenField('how', how),
       all ? hiddenField('all', 'yes') : hiddenField('learners', learnerIds.join(' ')),
       hiddenField('once', app.random.uuid()),
@@ -251,6 +252,7 @@ async function change(visit: Visit): Promise<Answer> {
   const learnerIds = all ? await everybody(visit, group) : chosen;
   const runId = onceOf(visit);
   if (how === undefined || learnerIds.length === 0 || learnerIds.length > limits.pastedRefs) throw new NoSuchPage();
+  const keeps = how === 'move' && sent.raw('keep') === 'yes';
   let joins = how === 'join' ? here : null;
   if (how === 'move') {
     const target = sent.raw('target').toLowerCase();
@@ -260,7 +262,7 @@ async function change(visit: Visit): Promise<Answer> {
       return confirmation(visit, group, how, learnerIds, null, { all, faults });
     joins = other.group_id;
   }
-  const order = { runId, learnerIds, by, managingTeams: true, joins, leaves: how === 'join' ? null : here };
+  const order = { runId, learnerIds, by, managingTeams: true, joins, leaves: how === 'join' || keeps ? null : here };
   const ordered = await visit.change((work) => orderMoves(work, id, order), here);
   if (ordered.finished_at === null) inBackground(app, 'membership_run.failed', membershipRuns.run(app));
   return { to: `${base}/membership-runs/${runId}` };

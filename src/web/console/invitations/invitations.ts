@@ -36,7 +36,7 @@ import { runOf } from './invite.ts';
 import { groupFields } from '../results/filter.ts';
 import { qrCode } from '../kit/qr.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, findOr404 } from '../kit/route.ts';
-import { visibilityOf, openToken, sealToken } from '../kit/reader.ts';
+import { noTeamNote, visibilityOf, openToken, sealToken } from '../kit/reader.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { messagePage, listPage, confirmPage } from '../kit/page.ts';
 import { readResumedAt } from '../../../feed/position.ts';
@@ -112,6 +112,7 @@ async function list(visit: Visit): Promise<Answer> {
     says: 'All invitations of learners, with the state of each.',
     actions: isInviter && html`<a class="button" href="${base}/invite">Invite learners</a>`,
     intro: [
+      noTeamNote(visibility),
       notice(query, {
         mailed: 'The emails are being sent.',
         none: 'No email was sent. The learners have no email address, or got an email a few minutes ago.',

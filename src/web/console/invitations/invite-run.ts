@@ -1,16 +1,34 @@
 import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import { foresee } from '../../../sittings/invitations/invite.ts';
-import type { Run, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
-import { countDoubtfulRows, pageOfRows } from '../../../sittings/invitations/runs/read-runs.ts';
+import type { Run, RunGroup, RunRow } from '../../../sittings/invitations/runs/read-runs.ts';
+import { countDoubtfulRows, groupsOfRun, pageOfRows } from '../../../sittings/invitations/runs/read-runs.ts';
 import { beginRun, correctRun, endsAt, invitationRuns, whyCancelled } from '../../../sittings/invitations/runs/run.ts';
 import { type TableRow, inviteColumns } from '../../../sittings/invitations/runs/table.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import { facts, moment, pager, progress, table, number, count, readCount, readPage } from '../kit/blocks.ts';
+import {
+  facts,
+  moment,
+  pager,
+  progress,
+  table,
+  number,
+  count,
+  readCount,
+  readPage,
+  type Cell,
+  code,
+  day,
+  label,
+  numeric,
+} from '../kit/blocks.ts';
 import { type Faults, hiddenField, fieldsOf, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
+import { typeWords } from '../groups/members.ts';
+import { listTeams } from '../../../sittings/invitations/runs/context.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { doubtsForm, readAnswers, runOf, checkTable, readRowsSent } from './invite.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, inBackground } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
@@ -81,11 +99,15 @@ function correction(visit: Visit, { run_id }: Run, rows: readonly RunRow[], more
 async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, query } = visit;
   const after = readCount(query, 'after');
-  const [{ plan, credits }, doubtful, { rows, last }] = await Promise.all([
-    readOrganisation(app.db, id),
-    countDoubtfulRows(app.db, id, found.run_id),
-    readPage((limit) => pageOfRows(app.db, id, found.run_id, { after, limit })),
-  ]);
+  const [{ plan, credits, group_autocreate: makesGroups }, doubtful, { rows, last }, groups, teams] = await Promise.all(
+    [
+      readOrganisation(app.db, id),
+      countDoubtfulRows(app.db, id, found.run_id),
+      readPage((limit) => pageOfRows(app.db, id, found.run_id, { after, limit })),
+      groupsOfRun(app.db, id, found.run_id),
+      found.team_id === null ? [] : listTeams(app.db, id, [found.team_id]),
+    ],
+  );
   const preview = await previewOf(visit, rows, found);
   const isRight = found.faulty === 0 && doubtful === 0 && found.total > 0;
   const missing = hasCountedCredits(plan) ? found.credits - credits : 0;
@@ -108,7 +130,9 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
         'Open invitations that are reused': number(found.open_already),
         'New invitations': number(found.total - found.faulty - found.open_already),
         Credits: hasCountedCredits(plan) && `${number(found.credits)} of ${number(credits)}`,
+        Team: teams.length > 0 && teams.map((one) => name(one.name)),
       }),
+      groupTable(groups, makesGroups),
       await questions(visit, found, doubtful, faults),
       isRight &&
         missing > 0 &&
@@ -118,10 +142,44 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
         Row: ({ row }) => String(row.row_no),
         Reference: ({ row }) => row.cells?.ref,
         Name: ({ row }) => row.cells?.full_name && name(row.cells.full_name),
+        ...plannedColumns(visit, groups),
         Action: ({ says }) => says,
       }),
       pager(visit, last && String(last.row_no)),
     ],
+  };
+}
+
+function groupState({ active }: RunGroup, makesGroups: boolean): Content {
+  if (active !== null) return active ? label('off', 'Exists') : label('wait', 'Archived');
+  return makesGroups ? label('wait', 'New: will be created') : label('bad', 'Does not exist: its rows are refused');
+}
+
+const groupTable = (groups: readonly RunGroup[], makesGroups: boolean): Content =>
+  table<RunGroup>({ caption: 'Groups that the learners join', none: null }, groups, {
+    Group: (one) => name(one.name),
+    State: (one) => groupState(one, makesGroups),
+    Type: (one) => typeWords(one.type),
+    Reference: (one) => code(one.ref),
+    Learners: numeric((one) => one.learners),
+  });
+
+/** What each row's invitation will contain. */
+function plannedColumns({ app, zone }: Visit, groups: readonly RunGroup[]): Record<string, Cell<Preview>> {
+  const isNew = new Set(groups.flatMap(({ type, ref, active }) => (active === null ? `${type} ${ref}` : [])));
+  const usual = new Date(app.clock.nowMs() + limits.invitationMs);
+  return {
+    Groups: ({ row: { ready } }) =>
+      ready?.groups.map((one, i) => [
+        i === 0 ? null : ', ',
+        name(one.name),
+        isNew.has(`${one.type} ${one.ref}`) && [' ', label('wait', 'New')],
+      ]),
+    Subjects: ({ row: { ready } }) => ready?.subjects.map((one) => shortSubjectNames[one]).join(', '),
+    'Extra time': ({ row: { ready } }) => ready && `${ready.extra_time_pct ?? 0}%`,
+    Email: ({ row: { ready } }) => ready && (ready.email ?? 'None'),
+    'Last day': ({ row: { ready } }) =>
+      ready && day(ready.expires_at === null ? usual : new Date(ready.expires_at), zone),
   };
 }
 

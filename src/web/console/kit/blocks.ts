@@ -12,7 +12,7 @@ export const count = (value: number, one: string, many = `${one}s`): string =>
 export const countWords = (value: number, max: number): string =>
   value > max ? `more than ${number(max)}` : number(value);
 
-type Cell<Row> = (row: Row) => Content;
+export type Cell<Row> = (row: Row) => Content;
 
 /**
  * `sort`: the value of `?sort=` that sorts by this column. A minus before the value sorts in descending order.

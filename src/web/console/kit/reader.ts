@@ -1,3 +1,4 @@
+import { type Content, html } from '../../../platform/html/html.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { teamsOfStaff } from '../../../organisations/teams.ts';
 import type { Visit } from './route.ts';
@@ -34,6 +35,11 @@ export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | '
   if (organisation.role !== 'tutor') return null;
   return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);
 }
+
+/** Says why a tutor without a team sees no learners. */
+export const noTeamNote = (visibility: Visibility): Content =>
+  visibility?.length === 0 &&
+  html`<div class="note"><p>You are in no team, so you see no learners. Ask an admin to add you to a team.</p></div>`;
 
 /** Names the actors of a log: keys by label, and people by name if the reader's role reads names. */
 export async function actorNames({ app, organisationId: id, role }: Visit): Promise<(actor: string) => string> {

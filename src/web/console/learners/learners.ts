@@ -28,10 +28,11 @@ import {
   type LabelKind,
 } from '../kit/blocks.ts';
 import type { Choice, Faults } from '../kit/form.ts';
-import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf } from '../kit/form.ts';
+import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf, tickBox } from '../kit/form.ts';
 import { isTeam, typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
-import { visibilityOf } from '../kit/reader.ts';
+import { noTeamNote, visibilityOf } from '../kit/reader.ts';
+import { chosenButtons } from './chosen.ts';
 import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
 
 export const learnersRoutes: ConsoleRoute[] = [
@@ -121,6 +122,7 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
     actions: inviters.includes(visit.role) && html`<a class="button" href="${visit.base}/invite">Invite learners</a>`,
     faults,
     main: [
+      noTeamNote(visibility),
       searchForm(visit, text, faults),
       filterForm(visit, groups),
       shown(visit, page, order, filter),
@@ -167,11 +169,12 @@ const isOpen = (filter: LearnerFilter) =>
   [filter.subject, filter.placement, filter.state].every((one) => one === null);
 
 function shown(
-  { base, zone, query }: Visit,
+  visit: Visit,
   { learners, extent, scanned, previous }: LearnerPage,
   sorting: { by: string; descending: boolean },
   filter: LearnerFilter,
 ): Content {
+  const { base, zone, query, role } = visit;
   const note =
     extent === 'some'
       ? `More than ${number(maxScanned)} learners match, and the list shows some of them. Enter more of the name, or choose a group.`
@@ -187,16 +190,19 @@ function shown(
   const unpaged = withQuery('', query, { after: null, before: null, did: null });
   // Links that sort the table are URLs, which must not contain the search text, so a search shows no such links.
   const sorted_ = filter.text === null ? { path, query: new URLSearchParams(unpaged), ...sorting } : undefined;
+  const isInviter = inviters.includes(role);
+  const rows = table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
+    Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
+    ...(isInviter && { Choose: (row: LearnerListed) => tickBox('learner', row.learner_id, row.full_name) }),
+    Invitation: (row) => stateLabel(row.state),
+    Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
+    'Latest results': plain(newest),
+    Groups: wideOnly((row) => firstOf(row.groups)),
+    Changed: sorted('changed', (row) => day(row.position, zone), 'hidden'),
+  });
   return [
     note && html`<p role="status">${note}</p>`,
-    table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
-      Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
-      Invitation: (row) => stateLabel(row.state),
-      Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
-      'Latest results': plain(newest),
-      Groups: wideOnly((row) => firstOf(row.groups)),
-      Changed: sorted('changed', (row) => day(row.position, zone), 'hidden'),
-    }),
+    isInviter ? html`<form method="post" action="${path}/chosen">${rows}${chosenButtons(visit)}</form>` : rows,
   ];
 }
 
