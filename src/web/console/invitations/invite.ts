@@ -10,7 +10,7 @@ import {
   readInviteTable,
 } from '../../../sittings/invitations/runs/table.ts';
 import { UnknownColumns } from '../../../records/learners/headings.ts';
-import { columnChoices, columnsPage, rememberColumns, tableFields, tableFiles } from '../kit/column-map.ts';
+import { columnChoices, columnsPage, rememberColumns, tableFields, tableFiles } from './column-map.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';

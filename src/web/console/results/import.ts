@@ -3,7 +3,7 @@ import { sentenceOf } from '../../../records/results/result-fields.ts';
 import { UnreadableFile } from '../../../platform/formats/lines.ts';
 import { UnknownColumns } from '../../../records/learners/headings.ts';
 import { importableFile, importColumnOf, importColumns } from '../../../records/import/columns.ts';
-import { columnChoices, columnsPage, rememberColumns, tableFields } from '../kit/column-map.ts';
+import { columnChoices, columnsPage, rememberColumns, tableFields } from '../invitations/column-map.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import type { ImportRun, LineFault } from '../../../records/import/run.ts';
 import {

@@ -9,10 +9,10 @@ import {
   leftOut,
   type UnknownColumns,
 } from '../../../records/learners/headings.ts';
-import { type Choice, type Faults, type Fields, hiddenField } from './form.ts';
-import { formPage } from './page.ts';
-import type { Page } from './frame.ts';
-import type { Visit } from './route.ts';
+import { type Choice, type Faults, type Fields, hiddenField } from '../kit/form.ts';
+import { formPage } from '../kit/page.ts';
+import type { Page } from '../kit/frame.ts';
+import type { Visit } from '../kit/route.ts';
 
 /** A page on which a person chooses what the columns of a table contain. The organisation's choices are remembered. */
 
