@@ -21,7 +21,10 @@ type Kind = (typeof kinds)[number];
 const words: Record<Kind, { title: string; none: string }> = {
   without: { title: 'Without a reference', none: 'Every learner has a reference.' },
   name: { title: 'Equal names', none: 'No two learners have equal names.' },
-  reference: { title: 'Similar references', none: 'No two references differ only in spelling.' },
+  reference: {
+    title: 'Similar references',
+    none: 'No two references differ only in capitals, punctuation or leading zeros.',
+  },
 };
 
 async function matching(visit: Visit): Promise<Answer> {

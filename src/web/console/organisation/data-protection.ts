@@ -349,7 +349,7 @@ function createPage(visit: Visit, learnerId: string | null, faults: Faults = {})
     intro: html`<p>The hold blocks the erasure of ${isWhole ? 'all learners, the withdrawal of all results' : 'this learner, the withdrawal of their results'}, and deletion by retention. You can release the hold at any time. The list of holds shows who placed the hold, when and why.</p>`,
     button: 'Place legal hold',
     fields: (f) => [
-      f.text('reason', 'Reason', { hint: 'Such as the number of a claim or an audit. No names.' }),
+      f.text('reason', 'Reason', { hint: 'Such as a claim number or an audit reference. No names.' }),
       f.text('until', 'Last day (optional)', {
         hint: 'Such as 2027-01-31. Empty: until you release the hold.',
         type: 'date',

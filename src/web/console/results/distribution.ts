@@ -65,7 +65,7 @@ async function typePage(visit: Visit): Promise<Answer> {
   return listPage(visit, {
     title: 'Distribution of placements',
     back: { to: `${base}/results`, label: 'Results' },
-    intro: html`<p>How many results of each group are at each level. The numbers include all completed results of current members, also earlier results of the same learner.</p>`,
+    intro: html`<p>This page shows how many results of each group are at each level. The numbers include all completed results of current members, also earlier results of the same learner.</p>`,
     filters: (q) => [
       q.select('type', 'Type of group', typeChoices(types), { value: type ?? '' }),
       q.select('subject', 'Subject', subjectNames, { value: subject }),

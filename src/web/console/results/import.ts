@@ -128,7 +128,7 @@ function faultTable(run: ImportRun): Content {
   const max = limits.importFaultsShown;
   const caption = faults.length >= max ? `The first ${number(max)} faults` : 'All faults';
   return [
-    html`<h2>Faults</h2><p>${lines === 1 ? '1 line is' : `${number(lines)} lines are`} skipped. Correct your file and import it again: lines that are imported already are skipped.</p>`,
+    html`<h2>Faults</h2><p>${lines === 1 ? '1 line is' : `${number(lines)} lines are`} skipped. Correct your file and import it again. Lines that were imported before are skipped.</p>`,
     table<LineFault>({ caption, sticky: true }, faults, {
       Line: numeric((one) => one.line),
       Column: (one) => one.field.replace(/^learner\./, 'learner_'),

@@ -55,7 +55,7 @@ export const refusalWords: Record<Refusal, [title: string, says: string]> = {
   nothing_waits: ['The result is already decided', 'Your decision was not saved.'],
   changed: [
     'The result has changed since you opened the page',
-    'Another person has decided or changed the result, or the learner has asked for a review. Your decision was not saved. Check the result, and decide again.',
+    'Another person has confirmed or changed the result, or the learner has asked for a review. Your decision was not saved. Check the result, and decide again.',
   ],
   unanswered: [
     'The learner has asked for a review',

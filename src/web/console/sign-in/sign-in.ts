@@ -194,13 +194,13 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
     return {
       title,
       faults,
-      main: html`<p>The next page needs a new proof of identity. Sign in again through your organisation’s identity provider. The proof is valid for 10 minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
+      main: html`<p>Before the next page opens, confirm that it is you. Sign in again through your organisation’s identity provider. The proof is valid for 10 minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
     };
   }
   return formPage(visit, {
     title,
     faults,
-    intro: html`<p>The next page needs a new proof of identity. The proof is valid for 10 minutes.</p>`,
+    intro: html`<p>Before the next page opens, confirm that it is you. The proof is valid for 10 minutes.</p>`,
     button: 'Confirm',
     cancel: '/console',
     fields: (f) => [wantedField(visit), session.has_second_factor ? codeField(f) : passwordField(f)],

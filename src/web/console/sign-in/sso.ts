@@ -182,7 +182,7 @@ class Refused extends Error {}
 
 const unknown = 'You have no access yet. Ask an owner or an admin for an invitation, and open its link.';
 const signedOut = 'You signed out during the sign-in. Sign in again.';
-const taken = 'Another person in this organisation uses this sign-in account.';
+const taken = 'Another person in this organisation already signs in with this account of your identity provider.';
 
 type Arrival = {
   errand: Errand;
