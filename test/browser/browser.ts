@@ -137,8 +137,8 @@ const lost = `(() => {
     if (!outlined) found.push('focus unseen: ' + name(one) + ' ' + now.outlineWidth + ' ' + now.outlineColor + ' on ' + ground);
     one.blur();
   }
-  const here = document.querySelector('.menu a[aria-current]');
-  const other = document.querySelector('.menu a:not([aria-current])');
+  const here = document.querySelector('.menu .pages a[aria-current]');
+  const other = document.querySelector('.menu .pages a:not([aria-current])');
   if (here && other) {
     const [a, b] = [here, other].map((one) => getComputedStyle(one).borderLeftColor);
     if (a === b) found.push('the present page is not marked in the menu');
