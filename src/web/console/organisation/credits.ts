@@ -26,7 +26,7 @@ const kinds: Record<CreditEntry['kind'], string> = {
 
 const signed = (amount: number) => `${amount > 0 ? '+' : '−'}${number(Math.abs(amount))}`;
 
-/** Only managers see names of people, and a person may have left. */
+/** A person who has left the organisation has no name here. */
 function actorWords(actor: string): string {
   if (actor === 'operator' || actor === 'service') return 'The operator';
   return isUuid(actor) ? 'A colleague' : actor;

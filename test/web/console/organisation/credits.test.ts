@@ -35,7 +35,7 @@ suite('credits', async () => {
     const seen = rowsOf((await auditor.get(page)).text);
     assert.deepEqual(
       seen.map((row) => row[5]),
-      [use![5], 'A colleague', 'A colleague', 'The operator'],
+      [use![5], 'A colleague', 'Olu Owner', 'The operator'],
     );
     assert.ok(seen.flat().every((cell) => !/[0-9a-f]{8}-[0-9a-f]{4}-/.test(cell)));
   });
