@@ -7,6 +7,7 @@ import { empty, facts, moment, notice, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { chartsPart } from './charts.ts';
 import { todayPart } from './dashboard.ts';
+import { gettingStarted, setUpPart } from './getting-started.ts';
 import { type Answer, type ConsoleRoute, type PersonVisit, type Visit, get } from '../kit/route.ts';
 
 export const homeRoutes: ConsoleRoute[] = [
@@ -70,7 +71,8 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
 async function start(visit: Visit): Promise<Answer> {
   const { app, organisation, role, organisationId, query } = visit;
   const findState = integrators.includes(role) ? findSandbox(app.db, organisationId) : null;
-  const [needs, charts, sandbox] = await Promise.all([todayPart(visit), chartsPart(visit), findState]);
+  const parts = [todayPart(visit), chartsPart(visit), findState, setUpPart(visit)] as const;
+  const [needs, charts, sandbox, setUp] = await Promise.all(parts);
   return {
     title: 'Dashboard',
     says: 'Work that needs attention today, with a link to each page.',
@@ -82,7 +84,7 @@ async function start(visit: Visit): Promise<Answer> {
       }),
       needs,
       charts,
-      sandbox && (await gettingStarted(visit, sandbox)),
+      sandbox && [setUp, await integrationPart(visit, sandbox.is_one), sandboxPart(visit, sandbox)],
       html`<h2>Your access</h2>`,
       facts({
         'Your role': roleNames[role],
@@ -93,22 +95,19 @@ async function start(visit: Visit): Promise<Answer> {
   };
 }
 
-async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Content> {
-  const { app, base, organisationId, zone } = visit;
+/** What a developer connects. In a sandbox, owners and admins have this list too. */
+async function integrationPart({ app, base, role, organisationId, zone }: Visit, isSandbox: boolean): Promise<Content> {
+  if (role !== 'developer' && !isSandbox) return null;
   const { reached, isNew } = await findMilestones(app.db, organisationId);
   if (isNew.length > 0) await withUnitOfWork(app, null, (work) => keepMilestones(work, organisationId, reached, isNew));
-  const shown = steps.filter((step) => step.inSandboxes !== true || sandbox.is_one);
-  const done = shown.filter(({ kind }) => reached[kind] !== undefined).length;
-  const items = shown.map(({ kind, what, how }) => {
-    const at = reached[kind];
-    return at === undefined
-      ? html`<li><span aria-hidden="true">○</span> ${what}<p class="hint">${how(base)}</p></li>`
-      : html`<li><span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, zone)})</span></li>`;
+  const shown = steps.filter((step) => step.inSandboxes !== true || isSandbox);
+  const done = ({ kind, what, how }: (typeof steps)[number]) => ({
+    what,
+    how: how(base),
+    isDone: kind in reached,
+    at: reached[kind],
   });
-  return [
-    html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks each step when the step is complete.</p><ol class="ticks">${items}</ol>`,
-    sandboxPart(visit, sandbox),
-  ];
+  return gettingStarted(shown.map(done), zone);
 }
 
 function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): Content {

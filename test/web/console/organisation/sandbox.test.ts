@@ -21,8 +21,8 @@ const ticked = (text: string) => (text.match(/class="tick"/g) ?? []).length;
 suite('getting started', () => {
   test('ticks itself: key, request, 304; what was seen stays', async () => {
     const org = await service.organisation();
-    const owner = await personOf(service, org.id, 'owner');
-    const page = async () => (await owner.get(`/console/${org.publicId}`)).text;
+    const developer = await personOf(service, org.id, 'developer');
+    const page = async () => (await developer.get(`/console/${org.publicId}`)).text;
     assert.equal(ticked(await page()), 1, 'the key of the test');
     const first = await org.get('/assessments');
     await org.get('/assessments', { 'if-none-match': first.headers.etag! });
@@ -35,6 +35,32 @@ suite('getting started', () => {
     // Who reads results has no such list.
     const auditor = await personOf(service, org.id, 'auditor');
     assert.equal(ticked((await auditor.get(`/console/${org.publicId}`)).text), 0);
+  });
+
+  test('an owner has a list of what to set up, which disappears when everything is done', async () => {
+    const org = await service.organisation();
+    const owner = await personOf(service, org.id, 'owner');
+    const base = `/console/${org.publicId}`;
+    const list = async () => /<h2>Getting started[^]*?<\/ol>/.exec((await owner.get(base)).text)?.[0] ?? '';
+    const before = await list();
+    const links = [...before.matchAll(/href="([^"]+)"/g)].map(([, to]) => to!);
+    assert.ok(links.length >= 5);
+    for (const to of links) assert.equal((await owner.get(to)).status, 200, to);
+    const done = ticked(before);
+    const steps: (() => Promise<unknown>)[] = [
+      () => personOf(service, org.id, 'tutor'),
+      () => owner.post(`${base}/teams/create`, { ref: 'T1', group_name: 'Team 1' }),
+      () => owner.fill(`${base}/settings`, { contact: '020 7946 0000', subjects: 'maths' }),
+      () => owner.fill(`${base}/data-protection/retention`, {}),
+      () => org.post('/learners', { ref: 'L-1', full_name: 'Ana Silva' }),
+    ];
+    for (const [i, step] of steps.entries()) {
+      await step();
+      assert.equal(ticked(await list()), i === steps.length - 1 ? 0 : done + i + 1, `step ${i}`);
+    }
+    assert.equal(await list(), '');
+    const tutor = await personOf(service, org.id, 'tutor');
+    assert.doesNotMatch((await tutor.get(base)).text, /Getting started/);
   });
 });
 
