@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
-import { addressOf } from '../../src/web/console/server.ts';
+import { addressOf } from '../../src/web/console/kit/route.ts';
 import { personOf } from '../web/console/visitor.ts';
 import { credentials } from '../contract/support/client.ts';
 import { Scenario } from '../support/scenario.ts';

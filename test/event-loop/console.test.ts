@@ -6,7 +6,7 @@ import { openRequest } from '../../src/governance/subject-requests/subject-reque
 import { Form } from '../../src/web/console/kit/form.ts';
 import type { ConsoleRoute } from '../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
-import { addressOf } from '../../src/web/console/server.ts';
+import { addressOf } from '../../src/web/console/kit/route.ts';
 import { placeHold } from '../../src/governance/legal-holds/holds.ts';
 import { limits } from '../../src/platform/config/limits.ts';
 import { createTeam } from '../../src/organisations/teams.ts';

@@ -69,6 +69,7 @@ const find = statement('session.find')`
                       and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
     from user_session s join user_account u using (user_id)
    where s.token_sha256 = $1 and ${alive}`;
+const owner = statement('session.owner')`select user_id from user_session where token_sha256 = $1 and stage = 'full'`;
 const list = statement('session.list')`
   select session_id, created_at, last_seen_at, client from user_session s
    where user_id = $1 and stage = 'full' and ${alive} order by last_seen_at desc, session_id`;
@@ -98,6 +99,11 @@ const newToken = ({ random }: UnitOfWork) => random.bytes(32).toString('base64ur
 
 export async function findSession(tx: Tx, token: string, nowMs: number): Promise<Session | undefined> {
   return (await tx.query<Session>(find, [hashOf(token), ...oldest(nowMs)]))[0];
+}
+
+/** The person of a session, which may have ended by its age. A session that was ended on purpose is not stored. */
+export async function findSessionOwner(tx: Tx, token: string): Promise<string | null> {
+  return (await tx.query<{ user_id: string }>(owner, [hashOf(token)]))[0]?.user_id ?? null;
 }
 
 /**
@@ -173,7 +179,7 @@ export async function endSessions(work: UnitOfWork, userId: string, except: stri
 }
 
 export async function pruneSessions(work: UnitOfWork): Promise<void> {
-  await work.tx.query(prune, oldest(work.nowMs).slice(0, 2));
+  await work.tx.query(prune, oldest(work.nowMs - limits.sessionEndedMs).slice(0, 2));
 }
 
 const browsers: [RegExp, string][] = [

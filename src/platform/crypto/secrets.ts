@@ -6,6 +6,7 @@ import { dashed } from './random.ts';
 export type Purpose =
   | 'address'
   | 'cursor'
+  | 'form'
   | 'invitation'
   | 'idempotency'
   | 'key_link'

@@ -10,11 +10,18 @@ import { compressed } from '../../api/http/coding.ts';
 import { readFields } from '../../api/http/form-fields.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { errorFields } from '../../platform/observability/log.ts';
+import { html } from '../../platform/html/html.ts';
 import { registerAssets } from '../../platform/html/assets.ts';
 import { PasswordsBusy } from '../../organisations/users/password.ts';
 import { needsSecondFactor } from '../../organisations/users/roles.ts';
 import { useMembership } from '../../organisations/users/members.ts';
-import { type Session, clientName, findSession, touchSession } from '../../organisations/users/sessions.ts';
+import {
+  type Session,
+  clientName,
+  findSession,
+  findSessionOwner,
+  touchSession,
+} from '../../organisations/users/sessions.ts';
 import {
   comesFromUs,
   cookieHeader,
@@ -23,22 +30,21 @@ import {
   isUnprompted,
   readCookie,
   safeAddress,
+  wantedPage,
 } from './kit/browser.ts';
 import { Form } from './kit/form.ts';
+import { maxKeptBytes, openForm, pageAt, sealForm } from './sign-in/kept-form.ts';
 import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
-import { act, actionOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
+import { act, actionOf, addressOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
 import { noteWhatIsShown } from './learners/access-log.ts';
 import { menuFor, pagesFor } from './kit/menu.ts';
 import { consoleRoutes } from './routes.ts';
 import { messagePage } from './kit/page.ts';
 
 const touchMs = 60_000;
-const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
 
-/** The URL pattern of a route, with parameters in braces. */
-export const addressOf = (route: ConsoleRoute): string =>
-  ofOrganisation(route) ? `/console/{organisation}${route.path}` : route.path;
+const keptPaths = ['/console/sign-in', '/console/sign-in/code', '/console/confirm'];
 
 export function registerConsole(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify, [consoleStyle, consoleScript]);
@@ -93,8 +99,10 @@ const notFound: Answer = {
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
 
-type Refused = { answered: Answer; frame: Frame };
-type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Answer | Promise<Answer> };
+/** `asks`: the page that comes first, such as sign-in, and can keep a form. */
+type Refused = { answered: Answer; frame: Frame; asks?: string };
+type Admitted = { frame: Frame; go(form: Form): Answer | Promise<Answer> };
+type Entered = { visit: OpenVisit; found: Admitted | Refused };
 const entered = new WeakMap<FastifyRequest, Entered>();
 
 /** Reads the session, and refuses a visitor who may not open the page. */
@@ -130,9 +138,56 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
   if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
     return refuse(notFound);
   const found = admitted(route, visit);
-  if ('answered' in found) return refuse(found.answered, found.frame);
-  entered.set(request, { visit, ...found });
+  if ('answered' in found && (await keeperOf(app, found, request, session)) === null)
+    return refuse(found.answered, found.frame);
+  entered.set(request, { visit, found });
   return undefined;
+}
+
+/** The person whose small form is kept during a sign-in; null if the form is not kept. */
+async function keeperOf(app: App, { asks }: Refused, { method, headers }: FastifyRequest, session: Session | null) {
+  const bytes = Number(headers['content-length'] ?? 0);
+  if (method !== 'POST' || asks === undefined || !(bytes > 0 && bytes <= maxKeptBytes)) return null;
+  const token = readCookie(headers, cookieName(app.settings.baseUrl, 'session'));
+  return session?.user_id ?? (token === null ? null : findSessionOwner(app.db, token));
+}
+
+/** The page that asks the person to sign in, with their form sealed in it. */
+async function keep(app: App, route: ConsoleRoute, request: FastifyRequest, visit: OpenVisit, found: Refused) {
+  const userId = await keeperOf(app, found, request, visit.session);
+  if (userId === null) return found.answered;
+  const kept = sealForm(route, visit, userId, await Form.read(request.body, request.headers['content-type']));
+  if (kept === null || !('to' in found.answered)) return found.answered;
+  const query = new URLSearchParams(found.answered.to.split('?')[1] ?? '');
+  const page = await askWithForm({ ...visit, query }, found.asks!, kept);
+  return { ...page, status: 401, says: 'The form keeps your entries. Passwords and files are left out.' };
+}
+
+function askWithForm(visit: OpenVisit, asks: string, kept: string): Answer | Promise<Answer> {
+  const form = Form.of([
+    ['to', wantedPage(visit)],
+    ['kept', kept],
+  ]);
+  const found = admitted(pageAt(asks)!, { ...visit, path: asks });
+  return 'answered' in found ? found.answered : found.go(form);
+}
+
+/** After a sign-in: the page with the kept form, filled again. The form is not sent. */
+async function refill(app: App, visit: OpenVisit, kept: string, token: string) {
+  const session = (await findSession(app.db, token, app.clock.nowMs())) ?? null;
+  if (session === null) return null;
+  if (session.stage === 'code') {
+    const page = await askWithForm({ ...visit, session }, '/console/sign-in/code', kept);
+    return { answered: { ...page, token }, frame: noFrame };
+  }
+  const { page, form, ...at } = openForm(app, session.user_id, kept) ?? { page: null };
+  if (page === null) return null;
+  const found = admitted(page, { ...visit, ...at, session });
+  if ('answered' in found) return null;
+  const answered = await found.go(form!);
+  if (!('main' in answered)) return null;
+  const note = html`<div class="done" role="status"><p>You are signed in. The form has your entries, and nothing was sent. Check them, and send the form again.</p></div>`;
+  return { answered: { ...answered, main: [note, answered.main], token }, frame: found.frame };
 }
 
 async function sessionOf(app: App, request: FastifyRequest): Promise<Session | null> {
@@ -141,15 +196,21 @@ async function sessionOf(app: App, request: FastifyRequest): Promise<Session | n
 }
 
 async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, reply: FastifyReply) {
-  const { visit, ...before } = entered.get(request)!;
+  const { visit, found: before } = entered.get(request)!;
   // The body may take a minute to arrive, so the session and the role are checked again.
   const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
   const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
-  if ('answered' in found) return send(app, reply, found.answered, found.frame);
+  if ('answered' in found)
+    return send(app, reply, await keep(app, route, request, { ...visit, session }, found), found.frame);
   const { frame, go } = found;
   if (session !== null) await noteUse(app, session, visit.params.organisation);
   try {
-    return send(app, reply, await go(await Form.read(request.body, request.headers['content-type'])), frame);
+    const form = await Form.read(request.body, request.headers['content-type']);
+    const answered = await go(form);
+    const { token } = answered;
+    const isKept = keptPaths.includes(route.path) && form.raw('kept') !== '' && 'to' in answered;
+    const filled = isKept && typeof token === 'string' ? await refill(app, visit, form.raw('kept'), token) : null;
+    return send(app, reply, filled?.answered ?? answered, filled?.frame ?? frame);
   } catch (error) {
     // The response has the same bytes as for a page of another organisation, so it does not reveal which IDs exist.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
@@ -171,10 +232,13 @@ async function noteUse(app: App, session: Session, publicId: string | undefined)
 }
 
 /** Decides whether the visitor may open the page, must first sign in or prove their identity, or gets the 404. */
-function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Pick<Entered, 'frame' | 'go'> {
+function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Admitted {
   const { session } = visit;
   if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
-  const sentTo = (through: string, frame = noFrame) => ({ answered: { to: detour(through, route, visit) }, frame });
+  const sentTo = (through: string, frame = noFrame) => {
+    const asks = keptPaths.includes(through) ? { asks: through } : {};
+    return { answered: { to: detour(through, route, visit) }, frame, ...asks };
+  };
   if (session === null) return sentTo('/console/sign-in');
   if (session.stage === 'code') return sentTo('/console/sign-in/code');
   const isUnproved = route.proof === true && !isProved(session, visit.app.clock.nowMs());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/server.ts';
+import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { readFields, readParts } from '../../../src/api/http/form-fields.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { personOf } from '../../web/console/visitor.ts';

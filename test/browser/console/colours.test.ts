@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/server.ts';
+import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { orderResend } from '../../../src/integrations/webhooks/resend.ts';
 import { personOf } from '../../web/console/visitor.ts';
 import { answer } from '../../integrations/webhooks/receiver.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { addressOf } from '../../../src/web/console/server.ts';
+import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { grantSandbox } from '../../../src/sandbox/own.ts';

@@ -5,7 +5,7 @@ import { beforeEach, suite, test } from 'node:test';
 import { manualClock } from '../../platform/time/manual-clock.ts';
 import type { ConsoleRoute } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/server.ts';
+import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { openRequest } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { placeHold } from '../../../src/governance/legal-holds/holds.ts';

@@ -5,7 +5,7 @@ import { queries } from '../../../bench/support/console/pages.ts';
 import { sealToken } from '../../../src/web/console/kit/reader.ts';
 import type { ConsoleRoute, Visit } from '../../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/server.ts';
+import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { createKey } from '../../../src/integrations/access-keys/keys.ts';
 import { addTeamStaff, createTeam, removeTeamStaff } from '../../../src/organisations/teams.ts';
 import { addToTeam, removeFromTeam } from '../../support/teams.ts';

@@ -4,7 +4,7 @@ import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../feed/position.ts';
 import { type Markup, html } from '../../../platform/html/html.ts';
 import { table } from './blocks.ts';
-import { type Faults, hiddenField } from './form.ts';
+import type { Faults } from './form.ts';
 import type { Visit } from './route.ts';
 
 /** A short hash of the stored record. It changes if another person saves the record. */
@@ -12,8 +12,6 @@ export const versionOf = (stored: unknown): string => hash('sha256', JSON.string
 
 /** `overtaken`: a note that another person saved the record first. */
 export type FormVersion = { version: string; faults?: Faults; overtaken?: Markup };
-
-export const versionField = (version: string): Markup => hiddenField('version', version);
 
 export const sentVersion = ({ form: sent }: Visit): string => sent.raw('version');
 

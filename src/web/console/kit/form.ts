@@ -7,6 +7,19 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 export class Form {
   #values = new Map<string, string[]>();
   #files = new Map<string, Buffer>();
+  /** The form was kept during a sign-in, and is shown on its own page or on a page above. */
+  kept: 'own' | 'above' | null = null;
+
+  static of(fields: readonly [string, string][], kept: Form['kept'] = null): Form {
+    const form = new Form();
+    for (const [name, value] of fields) form.#values.set(name, [...form.all(name), value]);
+    form.kept = kept;
+    return form;
+  }
+
+  entries(): [string, string][] {
+    return [...this.#values].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+  }
 
   /** @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data` */
   static async read(body: unknown, contentType = ''): Promise<Form> {
@@ -81,15 +94,23 @@ type TextMore = More & {
   autofocus?: boolean;
 };
 
+type Sent = Pick<Form, 'raw' | 'text' | 'all'> & Partial<Pick<Form, 'kept'>>;
+
 export class Fields {
-  readonly #sent: Pick<Form, 'raw' | 'text' | 'all'>;
+  readonly #sent: Sent;
   readonly #path: string;
   readonly #faults: Faults;
 
-  constructor(sent: Pick<Form, 'raw' | 'text' | 'all'>, path: string, faults: Faults) {
+  constructor(sent: Sent, path: string, faults: Faults) {
     this.#sent = sent;
     this.#path = path;
     this.#faults = faults;
+  }
+
+  /** A kept form shows what the person entered, not what is stored. Of ticked boxes only the ticked ones are sent. */
+  #isKept(name: string, isBox = false): boolean {
+    const { kept = null } = this.#sent;
+    return kept !== null && (this.#sent.all(name).length > 0 || (isBox && kept === 'own'));
   }
 
   #sayings(name: string, { hint, fault = this.#faults[name] }: More) {
@@ -111,8 +132,10 @@ export class Fields {
   /** A password is never sent back to the browser. */
   text(name: string, label: string, more: TextMore = {}): Markup {
     const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus } = more;
-    const { width = type === 'date' ? 20 : 40, value = type === 'password' ? null : this.#sent.text(name) || initial } =
-      more;
+    const { width = type === 'date' ? 20 : 40 } = more;
+    const typed = this.#sent.text(name);
+    const shown = this.#isKept(name) && readonly !== true ? typed : (more.value ?? (typed || initial));
+    const value = type === 'password' ? (more.value ?? null) : shown;
     const own = attributes({ id: name, name, type, value, autocomplete, inputmode, readonly, autofocus });
     const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null });
     return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
@@ -125,13 +148,20 @@ export class Fields {
   }
 
   lines(name: string, label: string, more: More & { rows?: number; readonly?: boolean } = {}): Markup {
-    const { rows = 5, readonly, value = this.#sent.raw(name) } = more;
+    const { rows = 5, readonly } = more;
+    const typed = this.#sent.raw(name);
+    const value = this.#isKept(name) && readonly !== true ? typed : (more.value ?? typed);
     const own = attributes({ id: name, name, rows, readonly });
     return this.#field(name, label, more, (about) => html`<textarea${own}${about}>\n${value}</textarea>`);
   }
 
+  #chosen(name: string, { initial = '', value }: More): string {
+    const sent = this.#sent.raw(name);
+    return this.#isKept(name) ? sent : (value ?? (sent || initial));
+  }
+
   select(name: string, label: string, choices: Choices, more: More = {}): Markup {
-    const { initial = '', value = this.#sent.raw(name) || initial } = more;
+    const value = this.#chosen(name, more);
     const options = listed(choices).map(
       (one) => html`<option${attributes({ value: one.value, selected: one.value === value })}>${one.label}</option>`,
     );
@@ -140,12 +170,13 @@ export class Fields {
   }
 
   choose(name: string, label: string, choices: Choices, more: More = {}): Markup {
-    const { initial = '', value = this.#sent.raw(name) || initial } = more;
-    return this.#boxes('radio', name, label, choices, [value], more);
+    return this.#boxes('radio', name, label, choices, [this.#chosen(name, more)], more);
   }
 
   tick(name: string, label: string, choices: Choices, more: More & { values?: readonly string[] } = {}): Markup {
-    return this.#boxes('checkbox', name, label, choices, more.values ?? this.#sent.all(name), more);
+    const sent = this.#sent.all(name);
+    const ticked = this.#isKept(name, true) ? sent : (more.values ?? sent);
+    return this.#boxes('checkbox', name, label, choices, ticked, more);
   }
 
   #boxes(type: string, name: string, label: string, choices: Choices, chosen: readonly string[], more: More): Markup {
@@ -158,6 +189,11 @@ export class Fields {
       const means = hint === undefined ? null : `${id}-means`;
       return html`<div class="choice"><input${attributes({ id, name, type, value, checked: chosen.includes(value), 'aria-describedby': means })}><label for="${id}">${words}</label>${means && html`<p class="hint" id="${means}">${hint}</p>`}</div>`;
     })}</fieldset>`;
+  }
+
+  /** The version of the record that the person saw. A kept form keeps it, so that it replaces no later change. */
+  version(version: string): Markup {
+    return hiddenField('version', this.#isKept('version') ? this.#sent.raw('version') : version);
   }
 
   /** A hidden ID for the record that the form creates, so that a form that is sent twice creates one record. */

@@ -112,6 +112,10 @@ export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): bo
 /** Raised to answer with a 404. Unknown IDs and IDs that the person may not see get the same response. */
 export class NoSuchPage extends Error {}
 
+/** The URL pattern of a route, with parameters in braces. */
+export const addressOf = (route: ConsoleRoute): string =>
+  Array.isArray(route.for) ? `/console/{organisation}${route.path}` : route.path;
+
 /** The action in the audit log: the method and the path, with parameters by name (`{learner_id}`). */
 export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;

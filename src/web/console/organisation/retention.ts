@@ -18,7 +18,7 @@ import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, findOr404 } from '../kit/route.ts';
 import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { confirmPage } from '../kit/page.ts';
 
 /** Pages that set how long each kind of data is kept. A dry run counts the data before a job deletes it. */
@@ -100,7 +100,7 @@ async function retentionPage(visit: Visit, shown: Written, form: FormVersion): P
       html`<h2>Months</h2>`,
       isManager
         ? f.form('Save', {}, [
-            versionField(version),
+            f.version(version),
             kindNames.map((kind) =>
               f.text(kind, kinds[kind].label, {
                 hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,

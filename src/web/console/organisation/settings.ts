@@ -10,7 +10,7 @@ import { type Organisation, readOrganisation, updateOrganisation } from '../../.
 import { shortSubjectNames, subjects } from '../../../engine/scoring/levels.ts';
 import { Fields } from '../kit/form.ts';
 import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
 
 /** Pages for the settings that owners and admins can change. Only the operator sets plan, credits and UKPRN. */
 export const settingsRoutes: ConsoleRoute[] = [
@@ -108,7 +108,7 @@ function settingsPage(
   { version, faults = {}, overtaken }: FormVersion,
 ): Answer {
   const { base, query } = visit;
-  const fields = (f: Fields) => [versionField(version), settingsFields(visit, shown, f)];
+  const fields = (f: Fields) => [f.version(version), settingsFields(visit, shown, f)];
   const page = formPage(visit, {
     title: 'Settings',
     says: 'Name, time zone, invitations and groups of the organisation.',

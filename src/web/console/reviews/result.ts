@@ -20,7 +20,7 @@ import { type VisibleResult, findVisibleResult } from '../../../governance/resul
 import { levelName, publishedLevels, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import type { LevelRule } from '../../../engine/scoring/rules.ts';
 import type { ScoredResult } from '../../../engine/scoring/score.ts';
-import { type Faults, type Fields, hiddenField, fieldsOf } from '../kit/form.ts';
+import { type Faults, type Fields, fieldsOf } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 
@@ -65,7 +65,7 @@ export const decisionFields = (
   label: string,
   hint = 'The history and the evidence pack show it. No names.',
 ): Content => [
-  hiddenField('version', versionOf(row, reviews)),
+  f.version(versionOf(row, reviews)),
   f.text('reason', label, { hint }),
   waiting?.requested_at != null &&
     f.lines('answer', 'Answer to the learner', {

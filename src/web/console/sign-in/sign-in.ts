@@ -22,7 +22,11 @@ export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/confirm', 'person', proofPage, confirm),
 ];
 
-const wantedField = (visit: OpenVisit): Markup => hiddenField('to', wantedPage(visit));
+/** The page that follows, and the sealed form that the person gets again there (kept-form.ts). */
+function wantedField(visit: OpenVisit): Markup {
+  const kept = visit.form.raw('kept');
+  return html`${hiddenField('to', wantedPage(visit))}${kept !== '' && hiddenField('kept', kept)}`;
+}
 
 export function waitFault(seconds: number): string {
   const minutes = Math.ceil(seconds / 60);

@@ -15,7 +15,7 @@ import { facts, moment, notice, code } from '../kit/blocks.ts';
 import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
 import { callbackOf, tryProvider } from './identity-provider.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes } from '../kit/route.ts';
-import { type FormVersion, overtakenNote, versionOf, versionField, sentVersion } from '../kit/form-version.ts';
+import { type FormVersion, overtakenNote, versionOf, sentVersion } from '../kit/form-version.ts';
 import { formPage, confirmPage } from '../kit/page.ts';
 
 /** Only owners may set the identity provider, because a provider can sign in as any person. */
@@ -66,7 +66,7 @@ function settingsPage(
     ],
     button: 'Save',
     fields: (f) => [
-      versionField(version),
+      f.version(version),
       f.text('issuer', 'Issuer', {
         hint: 'Such as https://login.microsoftonline.com/TENANT/v2.0.',
         type: 'url',

@@ -26,7 +26,7 @@ import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
 import { endpointOf, shownSecret, webhookActs } from './actions.ts';
 import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, versionField, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { assessmentCompleted, eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
@@ -300,7 +300,7 @@ async function editPage(
     faults,
     intro: overtaken,
     button: 'Save',
-    fields: () => [versionField(version), described],
+    fields: (f) => [f.version(version), described],
   });
   return { ...page, status: overtaken && 409 };
 }
