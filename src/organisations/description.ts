@@ -12,6 +12,7 @@ export type WrittenSettings = {
   subjects: readonly string[];
   groupAutocreate: string;
   retakeGap: string;
+  reminderDays: string;
   fundingRules: string;
   secondFactor: string;
 };
@@ -42,6 +43,9 @@ export function readPageAddress(text: string): string | null {
     : null;
 }
 
+/** Null if the field is empty, and 0 if it contains no number. */
+const daysOf = (text: string) => (text === '' ? null : /^\d{1,4}$/.test(text) ? Number(text) : 0);
+
 /** @returns the changes, or every fault in the order of the fields */
 export function readSettingsOf(
   written: WrittenSettings,
@@ -60,9 +64,11 @@ export function readSettingsOf(
   if (chosen.length === 0 || chosen.length < new Set(written.subjects).size)
     fault('subjects', 'Choose at least one subject.');
   if (groupAutocreate !== 'on' && groupAutocreate !== 'off') fault('groupAutocreate', 'Choose one of the two.');
-  const gap = written.retakeGap === '' ? null : /^\d{1,4}$/.test(written.retakeGap) ? Number(written.retakeGap) : 0;
+  const [gap, reminder] = [written.retakeGap, written.reminderDays].map(daysOf) as [number | null, number | null];
   if (gap !== null && (gap < 1 || gap > limits.retakeGapDays))
     fault('retakeGap', `Enter a number of days from 1 to ${limits.retakeGapDays}, or leave it empty.`);
+  if (reminder !== null && (reminder < 1 || reminder > limits.reminderDays))
+    fault('reminderDays', `Enter a number of days from 1 to ${limits.reminderDays}, or leave it empty.`);
   const rules = written.fundingRules === '' ? null : readPageAddress(written.fundingRules);
   if (written.fundingRules !== '' && rules === null)
     fault('fundingRules', 'Enter a URL that begins with https://, or leave it empty.');
@@ -78,6 +84,7 @@ export function readSettingsOf(
       default_subjects: chosen as Subject[],
       group_autocreate: groupAutocreate === 'on',
       retake_gap_days: gap,
+      reminder_days: reminder,
       funding_rules_url: rules,
       second_factor_for_all: secondFactor === 'all',
     },

@@ -24,6 +24,8 @@ export type Organisation = {
   notices_email: string | null;
   /** The minimum number of days between two assessments of a learner in one subject. */
   retake_gap_days: number | null;
+  /** Days after an invitation until a learner who has not begun gets an email. */
+  reminder_days: number | null;
   funding_rules_url: string | null;
   /** Every role needs a second factor. */
   second_factor_for_all: boolean;
@@ -44,13 +46,14 @@ const changeable = [
   'time_zone',
   'notices_email',
   'retake_gap_days',
+  'reminder_days',
   'funding_rules_url',
   'second_factor_for_all',
 ] as const;
 export type OrganisationChanges = Partial<Pick<Organisation, (typeof changeable)[number]>>;
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, funding_rules_url, second_factor_for_all, created_at, suspended_at, exported_at, export_sha256';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, reminder_days, funding_rules_url, second_factor_for_all, created_at, suspended_at, exported_at, export_sha256';
 const insert = statement('organisation.insert')`
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
   values ($1, $2, $3, $4, $5, $6, $7)

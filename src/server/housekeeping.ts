@@ -12,6 +12,7 @@ import { pruneAccessLog } from '../governance/access-log/access-log.ts';
 import { importRuns, pruneImports } from '../records/import/run.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
+import { remindLearners } from '../sittings/invitations/reminders.ts';
 import { invitationRuns } from '../sittings/invitations/runs/run.ts';
 import { pruneMails } from '../platform/mail/outbox.ts';
 import { giveUpMails } from '../platform/mail/worker.ts';
@@ -59,6 +60,7 @@ const chores: Record<string, Chore> = {
   old_moves: membershipRuns.prune,
   invitations: invitationRuns.run,
   old_drafts: invitationRuns.prune,
+  reminders: remindLearners,
   digest: scrubDigest,
   dry_runs: retentionRuns.prune,
   subject_requests: inOne((work) => pruneRequests(work, limits.subjectRequestTextsMs)),

@@ -1,6 +1,7 @@
 import type { App } from '../platform/app.ts';
 import { withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { auditAct } from '../platform/audit/act.ts';
+import { cancelReminder } from './invitations/email-templates.ts';
 import { findInvitation } from './invitations/invitations.ts';
 import { takeStartCode } from './invitations/start-code.ts';
 import { banksOf } from './scoring/banks.ts';
@@ -52,6 +53,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
       released_by: release?.by ?? null,
       released_at: release?.at ?? null,
     });
+    if (held.reminded_at !== null) await cancelReminder(work, invitation_id);
     if (sitting === undefined) return (await invitationOfOpenSitting(work.tx, learner)) ?? invitation_id;
     const first = nextQuestion(work, sitting, { bank, pool }, []);
     if (first !== null) await addItem(work.tx, sitting, first);

@@ -163,6 +163,7 @@ export const limits = {
   groupsListed: 25,
   deletedAtOnce: 5000,
   retakeGapDays: 3650,
+  reminderDays: 60,
   teamsPerOrganisation: 500,
   membersCounted: 1000,
   membersCountedInSight: 200,

@@ -20,7 +20,8 @@ const unmailed = statement('invitation.unmailed')`
       from unnest($2::uuid[], $3::text[]) as given(learner_id, email)
       join learner l on l.organisation_id = $1 and l.learner_id = given.learner_id
       join invitation i on i.organisation_id = $1 and i.learner_id = given.learner_id
-     where l.email is distinct from given.email and i.status <> 'withdrawn' and i.mailed_at is not null
+     where l.email is distinct from given.email
+       and (i.status = 'open' or i.status = 'used' and i.mailed_at is not null)
        for update of i)
   update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
    where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`;
@@ -39,7 +40,12 @@ export async function cancelInvitationEmail(
   { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
 ): Promise<void> {
   if (mailed_at !== null) await cancelLetter(work, causeOf(invitation_id, mailed_at));
+  await cancelReminder(work, invitation_id);
 }
+
+/** Each invitation has one reminder. */
+export const cancelReminder = (work: UnitOfWork, invitationId: string): Promise<void> =>
+  cancelLetter(work, `reminder ${invitationId}`);
 
 /**
  * Cancels pending emails to the old addresses of these learners. The caller must hold the feed's lock, and changes the
@@ -51,7 +57,7 @@ export async function cancelEmailsTo(
   learners: readonly { learner_id: string; email: string | null }[],
 ): Promise<void> {
   if (learners.length === 0) return;
-  const letters = await work.tx.query<{ invitation_id: string; mailed_at: Date }>(unmailed, [
+  const letters = await work.tx.query<{ invitation_id: string; mailed_at: Date | null }>(unmailed, [
     organisationId,
     learners.map((one) => one.learner_id),
     learners.map((one) => one.email),
@@ -59,18 +65,54 @@ export async function cancelEmailsTo(
   for (const letter of letters) await cancelInvitationEmail(work, letter);
 }
 
+/** The link and what a learner must know of it. */
+function linkWords(token: string, expiresAt: Date, zone: string): Letter['says'] {
+  const day = new Intl.DateTimeFormat('en-GB', { timeZone: zone, day: 'numeric', month: 'long', year: 'numeric' });
+  return [
+    { to: `/a/${token}`, label: 'Open your assessment' },
+    `The link is only for you, so do not forward it. It works until ${day.format(expiresAt)}, on any device. You can pause at any time.`,
+    'If you did not expect this email, ask your training provider.',
+  ];
+}
+
 function letterOf(organisation: string, token: string, expiresAt: Date, zone: string): Letter {
   const name = nameInLetter(organisation, 'Your training provider');
-  const day = new Intl.DateTimeFormat('en-GB', { timeZone: zone, day: 'numeric', month: 'long', year: 'numeric' });
   return {
     subject: `${name} invites you to an assessment`,
     says: [
       `${name} wants to find the right level for you. You cannot pass or fail.`,
-      { to: `/a/${token}`, label: 'Open your assessment' },
-      `The link is only for you, so do not forward it. It works until ${day.format(expiresAt)}, on any device. You can pause at any time.`,
-      'If you did not expect this email, ask your training provider.',
+      ...linkWords(token, expiresAt, zone),
     ],
   };
+}
+
+export type DueReminder = { invitation_id: string; expires_at: Date; email: string };
+
+/** Writes the reminders of learners who have not begun. The caller has marked the invitations as reminded. */
+export async function mailReminders(
+  work: UnitOfWork,
+  {
+    organisation_id: id,
+    name: organisation,
+    time_zone: zone,
+  }: { organisation_id: number; name: string; time_zone: string },
+  due: readonly DueReminder[],
+): Promise<void> {
+  const name = nameInLetter(organisation, 'Your training provider');
+  for (const { invitation_id: invitationId, expires_at: expiresAt, email } of due)
+    await postLetter(work, {
+      organisationId: id,
+      cause: `reminder ${invitationId}`,
+      address: email,
+      letter: {
+        subject: `Your assessment at ${name} is waiting`,
+        says: [
+          `${name} invited you to an assessment, and you have not begun. You cannot pass or fail.`,
+          ...linkWords(invitationToken(work.secrets, id, invitationId), expiresAt, zone),
+        ],
+      },
+      expiresMs: Math.min(expiresAt.getTime(), work.nowMs + limits.mailMs),
+    });
 }
 
 /**

@@ -26,12 +26,13 @@ export type Invitation = {
   /** Why the learner is invited again before the gap between two assessments has passed. */
   retake_reason: string | null;
   mailed_at: Date | null;
+  reminded_at: Date | null;
   /** Whether a sitting begins only with a code that a supervisor releases. */
   start_code: boolean;
 };
 
 const columns =
-  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason, mailed_at, start_code';
+  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason, mailed_at, reminded_at, start_code';
 const openOf = statement('invitation.open_of')`
   select ${columns} from invitation
    where organisation_id = $1 and learner_id = any($2) and status = 'open' and expires_at > $3

@@ -30,6 +30,8 @@ create table organisation (
   funding_rules_url text,
   -- The least days between two assessments of a learner in one subject; null: any.
   retake_gap_days   int2 check (retake_gap_days between 1 and 3650),
+  -- Days after an invitation until a learner who has not begun gets an email; null: no reminders.
+  reminder_days     int2 check (reminder_days between 1 and 60),
   -- Every role needs a second factor, also roles without access to keys and people.
   second_factor_for_all boolean not null default false,
   -- How people read the columns of other systems' tables, by heading, for each kind of table.
@@ -793,6 +795,7 @@ create table invitation (
   created_at      timestamptz not null,
   expires_at      timestamptz not null,
   mailed_at       timestamptz,
+  reminded_at     timestamptz,
   primary key (organisation_id, invitation_id),
   foreign key (organisation_id, learner_id) references learner
 );

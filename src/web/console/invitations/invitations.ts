@@ -136,6 +136,7 @@ async function list(visit: Visit): Promise<Answer> {
       Subjects: plain((one) => one.subjects.join(', ')),
       Purpose: wideOnly((one) => one.purpose && purposeNames[one.purpose]),
       Invited: wideOnly((one) => day(one.created_at, zone)),
+      Reminded: wideOnly((one) => one.reminded_at && day(one.reminded_at, zone)),
       Until: (one) => day(one.expires_at, zone),
     },
     around(shown) {
@@ -184,6 +185,7 @@ async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
         Invited: moment(one.created_at, zone),
         'Works until': moment(one.expires_at, zone),
         'Last email written': moment(one.mailed_at, zone),
+        'Reminder written': moment(one.reminded_at, zone),
       }),
       one.status === 'open' && inviters.includes(role) && actions(visit, one, faults),
     ],

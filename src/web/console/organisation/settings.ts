@@ -26,6 +26,7 @@ const writtenOf = (row: Organisation): WrittenSettings => ({
   subjects: row.default_subjects,
   groupAutocreate: row.group_autocreate ? 'on' : 'off',
   retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
+  reminderDays: row.reminder_days === null ? '' : String(row.reminder_days),
   fundingRules: row.funding_rules_url ?? '',
   secondFactor: row.second_factor_for_all ? 'all' : 'some',
 });
@@ -38,6 +39,7 @@ const labels: Record<keyof WrittenSettings, string> = {
   subjects: 'Subjects of an invitation',
   groupAutocreate: 'Unknown groups when a platform invites a learner',
   retakeGap: 'Days between two assessments in a subject (optional)',
+  reminderDays: 'Days until learners who have not begun get an email (optional)',
   fundingRules: 'URL of your funding rules (optional)',
   secondFactor: 'Roles that need a second factor',
 };
@@ -92,6 +94,13 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
       value: shown.retakeGap,
       width: 10,
     }),
+    app.settings.mailServer !== null &&
+      f.text('reminderDays', labels.reminderDays, {
+        hint: 'Such as 7. One email for each invitation. Empty: no reminders.',
+        inputmode: 'numeric',
+        value: shown.reminderDays,
+        width: 10,
+      }),
     f.text('fundingRules', labels.fundingRules, {
       hint: 'A page such as your funder’s rules. Funding lists link to it.',
       type: 'url',
@@ -138,6 +147,7 @@ async function save(visit: Visit): Promise<Answer> {
     subjects: sent.all('subjects'),
     groupAutocreate: sent.raw('groupAutocreate'),
     retakeGap: sent.text('retakeGap'),
+    reminderDays: hasMail ? sent.text('reminderDays') : String(row.reminder_days ?? ''),
     fundingRules: sent.text('fundingRules'),
     secondFactor: sent.raw('secondFactor'),
   };
@@ -174,6 +184,7 @@ export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 /** The page's names for the causes of emails. A key is the first word of the stored cause. */
 const causeNames: Record<string, string> = {
   invitation: 'Invitation',
+  reminder: 'Reminder',
   key_link: 'Set-up link for a vendor',
   key_made: 'Key created',
   key_rolled: 'Key rotated',
