@@ -89,6 +89,7 @@ export async function rememberColumns(
   const changes = choicesToRemember(headings, chosen, recognise);
   await change(
     (work) => keepTableColumns(work, organisationId, kind, changes),
-    () => `columns: ${kind}`,
+    // The row of an import names its run.
+    () => kind === 'invite' && `columns: ${kind}`,
   );
 }
