@@ -36,15 +36,19 @@ export type ActFilter = {
   to: Date;
 };
 
-// Only acts have no status, so the index audit_acts contains them alone.
-const acts = statement('audit.acts')`
+// Only acts have no status. Each of the two statements has its own index, audit_acts or audit_learner_acts.
+const actsOf = (who: 'staff' | 'learners') =>
+  statement(`audit.acts_of_${who}`)`
   select audit_id, at, actor, action, resource from audit
-   where organisation_id = $1 and status is null and at >= $2 and (at, audit_id) < ($3, $4::int8)
+   where organisation_id = $1 and status is null and actor ${who === 'staff' ? '<>' : '='} 'learner'
+     and at >= $2 and (at, audit_id) < ($3, $4::int8)
      and ($5::text is null or actor = $5) and ($6::text[] is null or action = any($6))
      and ($7::text is null or resource = $7 or starts_with(resource, $7 || ':'))
    order by at desc, audit_id desc limit $8`;
 
-/** @returns the newest acts first, from the place `after` on */
+const acts = { staff: actsOf('staff'), learners: actsOf('learners') };
+
+/** Acts of learners are found only by the actor `learner`. @returns the newest acts first, from the place `after` on */
 export function findActs(
   tx: Tx,
   organisationId: number,
@@ -54,7 +58,16 @@ export function findActs(
 ): Promise<Act[]> {
   const actions = kind === null ? null : Object.keys(sentences[kind] ?? {});
   const place = after ?? { at: to, id: 0 };
-  return tx.query<Act>(acts, [organisationId, from, place.at, place.id, actor, actions, object, limit]);
+  return tx.query<Act>(acts[actor === 'learner' ? 'learners' : 'staff'], [
+    organisationId,
+    from,
+    place.at,
+    place.id,
+    actor,
+    actions,
+    object,
+    limit,
+  ]);
 }
 
 /** The object of an act, and what the audit row says of its result, such as `3 invited, 0 again, 1 refused`. */

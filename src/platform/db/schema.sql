@@ -86,7 +86,8 @@ create table audit (
   resource text,
   status smallint
 ) partition by RANGE (at);
-CREATE INDEX audit_acts ON ONLY public.audit USING btree (organisation_id, at, audit_id) WHERE (status IS NULL);
+CREATE INDEX audit_acts ON ONLY public.audit USING btree (organisation_id, at, audit_id) WHERE ((status IS NULL) AND (actor <> 'learner'::text));
+CREATE INDEX audit_learner_acts ON ONLY public.audit USING btree (organisation_id, at, audit_id) WHERE ((status IS NULL) AND (actor = 'learner'::text));
 CREATE INDEX audit_polls ON ONLY public.audit USING btree (organisation_id, actor, audit_id) WHERE ((action = 'GET /assessments'::text) AND (status <> 304));
 CREATE INDEX audit_resource ON ONLY public.audit USING btree (organisation_id, resource) WHERE ((resource IS NOT NULL) AND (status = 200));
 

@@ -106,7 +106,7 @@ async function activity(visit: Visit): Promise<Answer> {
   const people = Object.fromEntries(members.map((one) => [one.user_id, one.full_name]));
   return listPage<Act>(visit, {
     title: 'Activity',
-    says: 'What people, the operator and the service did. The last 90 days, unless you choose other days.',
+    says: 'What people, the operator and the service did. For sittings, choose “A learner” as the person.',
     filters: (q) => [
       q.select('person', 'Person', any({ ...people, ...others })),
       q.select('kind', 'Kind of object', any(Object.fromEntries(actKinds.map((kind) => [kind, kind])))),

@@ -61,6 +61,13 @@ suite('activity', () => {
     assert.deepEqual(await rows(`object=${team}`), ['Ada Admin added staff to the team North']);
     assert.equal((await rows(`object=${groupId}`)).length, 2, 'the result of a run may follow the ID');
     assert.deepEqual(await rows('to=1999-01-01'), []);
+    await service.app.db.query(
+      `insert into audit (organisation_id, at, request_id, actor, action, resource)
+       values ($1, now(), gen_random_uuid(), 'learner', 'sitting start', $2)`,
+      [org.id, team],
+    );
+    assert.ok(!(await rows('')).some((row) => row.includes('A learner')), 'sittings would hide what people did');
+    assert.deepEqual((await rows('person=learner')).length, 1);
     const text = (await auditor.get(`${base}/activity`)).text;
     assert.ok(text.includes(`href="${base}/groups/${groupId}"`));
     assert.ok(!text.includes(`href="${base}/keys/`), 'an auditor may not open keys');
