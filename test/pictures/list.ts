@@ -12,15 +12,18 @@ export type Picture = {
   press?: string;
   /** Details that are opened. */
   open?: string;
+  /** Also taken in the dark and at the width of a phone; the site shows the one that suits the reader. */
+  everywhere?: true;
   /** Pixels; what is below is cut off. */
   height: number;
 };
 
 export const pictures: readonly Picture[] = [
   { name: 'invitation', as: 'nobody', path: '/console/invitation/{invitation}', height: 620 },
-  { name: 'start', as: 'owner', path: '', height: 680 },
+  { name: 'start', everywhere: true, as: 'owner', path: '', height: 680 },
   {
     name: 'invite',
+    everywhere: true,
     as: 'owner',
     path: '/invite',
     fill: {
@@ -34,19 +37,19 @@ export const pictures: readonly Picture[] = [
     press: 'Check rows',
     height: 860,
   },
-  { name: 'learner', as: 'owner', path: '/learners/{learner}', height: 980 },
-  { name: 'funding', as: 'owner', path: '/results/lists/english-maths-below-level-2', height: 860 },
-  { name: 'review', as: 'owner', path: '/review', height: 640 },
+  { name: 'learner', everywhere: true, as: 'owner', path: '/learners/{learner}', height: 980 },
+  { name: 'funding', everywhere: true, as: 'owner', path: '/results/lists/english-maths-below-level-2', height: 860 },
+  { name: 'review', everywhere: true, as: 'owner', path: '/review', height: 640 },
   { name: 'erase', as: 'owner', path: '/learners/{learner}/erase', height: 860 },
-  { name: 'people', as: 'owner', path: '/people', height: 620 },
+  { name: 'people', everywhere: true, as: 'owner', path: '/people', height: 620 },
   { name: 'test-result', as: 'owner', path: '/console/{sandbox}/test-result', height: 520 },
-  { name: 'key-create', as: 'owner', path: '/keys/create', height: 860 },
+  { name: 'key-create', everywhere: true, as: 'owner', path: '/keys/create', height: 860 },
   { name: 'key', as: 'developer', path: '/keys/{bounded}', height: 1080 },
-  { name: 'log', as: 'developer', path: '/log', height: 800 },
+  { name: 'log', everywhere: true, as: 'developer', path: '/log', height: 800 },
   { name: 'call', as: 'developer', path: '/log/{call}', height: 880 },
   { name: 'errors', as: 'developer', path: '/log/errors', height: 760 },
-  { name: 'trace', as: 'developer', path: '/trace?assessment_id={result}', height: 860 },
-  { name: 'webhooks', as: 'developer', path: '/webhooks', height: 640 },
+  { name: 'trace', everywhere: true, as: 'developer', path: '/trace?assessment_id={result}', height: 860 },
+  { name: 'webhooks', everywhere: true, as: 'developer', path: '/webhooks', height: 640 },
   { name: 'delivery', as: 'developer', path: '/deliveries/{delivery}', open: 'Request', height: 820 },
   {
     name: 'resend',

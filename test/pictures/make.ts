@@ -14,7 +14,13 @@ import type { Picture } from './list.ts';
 import { pictures } from './list.ts';
 import { makeScene } from './scene.ts';
 
-const width = 1024;
+/** Ends of file names, widths in pixels and schemes of colours. */
+const forms = [
+  { end: '', width: 1280, colorScheme: 'light' },
+  { end: '-dark', width: 1280, colorScheme: 'dark' },
+  { end: '-phone', width: 390, colorScheme: 'light' },
+  { end: '-phone-dark', width: 390, colorScheme: 'dark' },
+] as const;
 const origin = 'https://results.northfield.example';
 const target = new URL('../../docs/pictures/', import.meta.url);
 
@@ -31,9 +37,13 @@ try {
   const base = `/console/${scene.organisation.public_id}`;
   const browser = await chromium.launch({ executablePath, args: browserArguments });
   await mkdir(target, { recursive: true });
-  for (const picture of pictures) {
+  const all = pictures.flatMap((picture) =>
+    forms.filter(({ end }) => end === '' || picture.everywhere).map((form) => ({ picture, ...form })),
+  );
+  for (const { picture, end, width, colorScheme } of all) {
     const context = await browser.newContext({
       viewport: { width, height: picture.height },
+      colorScheme,
       locale: 'en-GB',
       timezoneId: 'Europe/London',
     });
@@ -63,9 +73,9 @@ try {
     });
     const path = picture.path.replace(/\{(\w+)\}/g, (_all, name: string) => scene.ids[name]!);
     await page.goto(origin + (path.startsWith('/console') ? path : base + path));
-    await writeFile(new URL(`${picture.name}.webp`, target), await taken(page, picture));
+    await writeFile(new URL(`${picture.name}${end}.webp`, target), await taken(page, picture, width));
     await context.close();
-    console.log(picture.name);
+    console.log(`${picture.name}${end}`);
   }
   await browser.close();
 } finally {
@@ -73,7 +83,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-async function taken(page: Page, { fill = {}, press, open, height }: Picture): Promise<Buffer> {
+async function taken(page: Page, { fill = {}, press, open, height }: Picture, width: number): Promise<Buffer> {
   for (const [label, value] of Object.entries(fill)) await page.getByLabel(label).fill(value);
   if (press !== undefined) {
     const before = page.url();

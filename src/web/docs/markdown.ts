@@ -9,7 +9,12 @@ export type Text = { title: string; body: Markup; headings: Heading[]; about: st
 /** Turns the URLs of a Markdown source into URLs that work on the page. */
 export type Places = {
   link(href: string): string;
-  picture(href: string): { src: string; size: { width: number; height: number } | null };
+  /** `forms`: the same picture for other readers, each with its media query. */
+  picture(href: string): {
+    src: string;
+    size: { width: number; height: number } | null;
+    forms: readonly { media: string; src: string }[];
+  };
 };
 
 function plain(tokens: readonly Token[]): string {
@@ -81,6 +86,14 @@ function tabGroup(group: number, blocks: readonly Tokens.Code[]): Markup {
   return html`<div class="tabs" role="group" aria-label="The same in several languages">${tabs}</div>`;
 }
 
+function pictureBlock({ src, size, forms }: ReturnType<Places['picture']>, text: string): string {
+  const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
+  const kind = src.endsWith('.svg') ? 'picture drawn' : 'picture';
+  const sources = forms.map((one) => `<source media="${one.media}" srcset="${escapeHtml(one.src)}">`).join('');
+  const shown = `<picture>${sources}<img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></picture>`;
+  return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture">${shown}</div>\n`;
+}
+
 /** Renders Markdown as a page. HTML inside the Markdown is shown as text. */
 export function renderMarkdown(source: string, places: Places): Text {
   const ids = headingIds();
@@ -117,12 +130,7 @@ export function renderMarkdown(source: string, places: Places): Text {
         if (href.startsWith('mailto:')) return this.parser.parseInline(tokens);
         return `<a href="${escapeHtml(places.link(href))}">${this.parser.parseInline(tokens)}</a>`;
       },
-      image({ href, text }: Tokens.Image) {
-        const { src, size } = places.picture(href);
-        const sized = size === null ? '' : ` width="${size.width}" height="${size.height}"`;
-        const kind = src.endsWith('.svg') ? 'picture drawn' : 'picture';
-        return `<div class="${kind}" tabindex="0" role="group" aria-label="Picture"><img src="${escapeHtml(src)}" alt="${escapeHtml(text)}"${sized}></div>\n`;
-      },
+      image: ({ href, text }: Tokens.Image) => pictureBlock(places.picture(href), text),
       table(token: Tokens.Table) {
         // An empty head cell becomes an ordinary cell, because it heads no column or row.
         const cell = ({ text, tokens }: Tokens.TableCell, tag: 'th' | 'td') => {

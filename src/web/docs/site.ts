@@ -75,6 +75,13 @@ function sizeOf(path: string): { width: number; height: number } | null {
   return box === null ? null : { width: Number(box[1]), height: Number(box[2]) };
 }
 
+/** Further files of a picture, and the readers whom each suits. The first that suits is shown. */
+const forms = [
+  { end: '-phone-dark', media: '(max-width: 44em) and (prefers-color-scheme: dark)' },
+  { end: '-phone', media: '(max-width: 44em)' },
+  { end: '-dark', media: '(prefers-color-scheme: dark)' },
+];
+
 /** Resolves links from a page to other pages, to source files of examples, and to other files. */
 class Linker {
   readonly faults: string[] = [];
@@ -103,7 +110,14 @@ class Linker {
       link,
       picture: (href) => {
         const target = posix.join(folder, href);
-        return { src: link(href), size: this.taken.has(target) ? sizeOf(target) : null };
+        const others = forms.map(({ end, media }) => ({ media, href: href.replace('.webp', `${end}.webp`) }));
+        return {
+          src: link(href),
+          size: this.taken.has(target) ? sizeOf(target) : null,
+          forms: others
+            .filter((one) => one.href !== href && existsSync(join(root, posix.join(folder, one.href))))
+            .map((one) => ({ media: one.media, src: link(one.href) })),
+        };
       },
     };
   }

@@ -57,7 +57,10 @@ suite('the documentation site', async () => {
   test('blocks with a title become one group of tabs, also in a list and around comments', () => {
     const fence = (language: string, title: string) => `\`\`\`${language} tab="${title}"\n1 < 2\n\`\`\``;
     const source = `# Page\n\n${fence('sh', 'curl')}\n\n<!-- made: file a.py -->\n${fence('python', 'Python')}\n<!-- end -->\n\nText\n\n1. Step\n\n   ${fence('cs', 'C#').replaceAll('\n', '\n   ')}\n`;
-    const { body } = renderMarkdown(source, { link: (href) => href, picture: (src) => ({ src, size: null }) });
+    const { body } = renderMarkdown(source, {
+      link: (href) => href,
+      picture: (src) => ({ src, size: null, forms: [] }),
+    });
     const { elements, faults } = read('page', `<!doctype html><title>x</title>${body.text}`);
     assert.deepEqual(faults, []);
     const groups = elements.filter((one) => of(one, 'class') === 'tabs');

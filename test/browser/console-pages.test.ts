@@ -1,15 +1,15 @@
 // Tier: full. Opens every page of the console for each role, in four forms.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readOrganisation } from '../../../src/organisations/organisations.ts';
-import { roles } from '../../../src/organisations/users/roles.ts';
-import { planSandbox } from '../../../src/sandbox/data/plan.ts';
-import { seedOrganisation } from '../../../src/sandbox/seed.ts';
-import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/server.ts';
-import { withService } from '../../support/service.ts';
-import { personOf } from '../../web/console/visitor.ts';
-import { axeFaults, openPage, overhanging, withoutBrowser } from '../browser.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { roles } from '../../src/organisations/users/roles.ts';
+import { planSandbox } from '../../src/sandbox/data/plan.ts';
+import { seedOrganisation } from '../../src/sandbox/seed.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
+import { addressOf } from '../../src/web/console/server.ts';
+import { withService } from '../support/service.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 
 suite('every page of the console', { skip: withoutBrowser }, async () => {
   const service = await withService();
