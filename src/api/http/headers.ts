@@ -55,7 +55,7 @@ export const replyHeaders = {
     schema: { type: 'string', format: 'date-time' },
     example: '2026-01-31T09:41:00.000Z',
     meaning:
-      'Only if the service was restored from a backup: the time of that backup. Later changes are lost, without tombstones. If the time is later than the X-Sync-Through of your last finished sync, do a full sync, and remove what that sync does not show.',
+      'Only after a restore of the service: the time of the backup. Later changes are lost, without tombstones. If the time is later than the X-Sync-Through of your last complete sync, run a full sync, and remove results that it does not return.',
   },
   'X-Sync-Digest': {
     schema: text,

@@ -78,7 +78,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: `t.invitation_id in (${invitations})`,
     order: 't.released_at',
     says: 'Start codes that a supervisor released for your sittings, with the times of release and use.',
-    omits: { code_mac: 'what a code is recognised by' },
+    omits: { code_mac: 'a keyed hash that identifies a code' },
   },
   import_run_row: {
     whose: `t.record::jsonb #>> '{learner,ref}' = any(array(${refsOf('$2')}))`,
@@ -94,7 +94,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: `t.invitation_id in (${invitations})`,
     order: 't.entry_no',
     says: 'The credits that your invitations cost.',
-    omits: { balance: 'the provider’s, not the person’s' },
+    omits: { balance: 'data of the training provider, not of the person' },
   },
   sitting: {
     whose: ofLearner,
@@ -110,7 +110,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofResults,
     order: 't.assessed_at, t.assessment_id',
     says: 'Your results: subject, level, probability of each level, strengths and gaps.',
-    omits: { facet: 'a number made from subject and level, by which results are found' },
+    omits: { facet: 'a number made from subject and level, to find results' },
   },
   assessment_feed: {
     whose: ofLearner,
@@ -127,7 +127,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofResults,
     order: 't.assessment_id, t.edition',
     says: 'The contents of each evidence pack. The PDF files are in the folder evidence.',
-    omits: { pdf: 'is a file of its own' },
+    omits: { pdf: 'a separate file' },
   },
   event: {
     whose: `t.event_id in (${events})`,
@@ -164,7 +164,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofLearner,
     order: 't.placed_at',
     says: 'Periods in which your data must not be deleted, because of a claim or an inquiry.',
-    omits: { reason: 'what a claim is about may be privileged: ask the provider' },
+    omits: { reason: 'the claim can be privileged: ask the training provider' },
   },
   audit: {
     whose: `t.status = 200 and t.resource = any(array(
@@ -172,6 +172,6 @@ export const learnerTables: Record<string, LearnerTable> = {
       union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
     order: 't.audit_id',
     says: 'When another system of your training provider read your record or one of your results.',
-    omits: { address: 'only of calls that were refused' },
+    omits: { address: 'only for refused requests' },
   },
 };
