@@ -6,7 +6,7 @@ import { roles } from '../../src/organisations/users/roles.ts';
 import { planSandbox } from '../../src/sandbox/data/plan.ts';
 import { seedOrganisation } from '../../src/sandbox/seed.ts';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
-import { addressOf } from '../../src/web/console/server.ts';
+import { addressOf } from '../../src/web/console/kit/route.ts';
 import { withService } from '../support/service.ts';
 import { personOf } from '../web/console/visitor.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';

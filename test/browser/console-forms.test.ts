@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { password, personOf } from '../../web/console/visitor.ts';
-import { withService } from '../../support/service.ts';
-import { axeFaults, openPage, withoutBrowser } from '../browser.ts';
+import { password, personOf } from '../web/console/visitor.ts';
+import { withService } from '../support/service.ts';
+import { axeFaults, openPage, withoutBrowser } from './browser.ts';
 
 suite('forms in a browser', { skip: withoutBrowser }, async () => {
   const service = await withService();
