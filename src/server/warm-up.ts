@@ -1,11 +1,14 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../platform/app.ts';
+import { chartsPart } from '../web/console/dashboard/charts.ts';
 import { todayPart } from '../web/console/dashboard/dashboard.ts';
 import type { Visit } from '../web/console/kit/route.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { renderEdition } from '../records/evidence/evidence.ts';
 import type { EvidenceInput } from '../records/evidence/input.ts';
 import { groupNames } from '../organisations/groups/browse.ts';
+import { listGroups } from '../organisations/groups/list.ts';
+import { teamType } from '../organisations/groups/types.ts';
 import { browseInvitations } from '../sittings/invitations/browse.ts';
 import { limits } from '../platform/config/limits.ts';
 import { errorFields } from '../platform/observability/log.ts';
@@ -52,14 +55,18 @@ async function readPages(app: App, tx: Tx, organisationId: number): Promise<void
   await findSession(tx, '', now.getTime());
   for (const role of ['owner', 'tutor']) {
     const organisation = { organisation_id: organisationId, role };
-    const visit = { app: readOnly, base: '', organisation, organisationId, role };
-    await todayPart({ ...visit, session: { user_id: nilUuid } } as Visit);
+    const query = new URLSearchParams();
+    const of = { app: readOnly, base: '', organisation, organisationId, role, query, zone: 'Europe/London' };
+    const visit = { ...of, session: { user_id: nilUuid } } as Visit;
+    await todayPart(visit);
+    await chartsPart(visit);
   }
   const filter = { text: null, groupIds: [], subject: null, placement: null, state: null };
   const order = { by: 'name', descending: false } as const;
   for (const visibility of [null, []]) {
     await browseLearners(tx, organisationId, visibility, filter, order, null, { limit: limits.consoleRows, now });
     await groupNames(tx, organisationId, [], visibility);
+    await listGroups(tx, organisationId, { types: [teamType], active: true, groupIds: visibility }, 0, 1);
     const list = { state: null, after: null, visibility, limit: limits.consoleRows, now };
     await browseInvitations(tx, organisationId, list);
   }

@@ -37,7 +37,7 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.goto(`${service.url}/console/${org.publicId}/log`);
       await isSound('the log');
       if (width === 320) await page.locator('summary', { hasText: 'Filter' }).press('Enter');
-      await page.getByLabel('Status').selectOption('4xx');
+      await page.getByRole('combobox', { name: 'Status' }).selectOption('4xx');
       await page.getByRole('button', { name: 'Filter' }).press('Enter');
       await page.getByText('unknown_parameter').waitFor();
       await page.getByRole('link', { name: 'Errors and traffic' }).press('Enter');

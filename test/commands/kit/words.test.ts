@@ -186,7 +186,7 @@ suite('words of the command line', () => {
     assert.equal(refused.code, 1);
     assert.match(
       refused.said,
-      /^ars: ARS_SECRET is not the one that .*ars secret accept begins anew with this one\.\n$/,
+      /^ars: ARS_SECRET is not the secret of this database.*ars secret accept starts with the new secret\.\n$/,
     );
     assert.deepEqual(await withSecret(present, 'secret', 'accept', '--json'), {
       code: 0,

@@ -279,7 +279,7 @@ suite('cases in the console and at the command line', () => {
     const once = app.random.uuid();
     await owner.post(`${base}/open`, { ...complaint, once });
     const here = `${base}/cases/${once}`;
-    const shown = /Acknowledge by <time[^>]*>2 March 2026</;
+    const shown = /Acknowledge by <time[^>]*>2 Mar 2026</;
     assert.match((await auditor.get(base)).text, shown);
     assert.doesNotMatch((await auditor.get(here)).text, /Record acknowledgement/);
     const page = (await owner.get(here)).text;

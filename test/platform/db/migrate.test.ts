@@ -233,7 +233,9 @@ suite('migrate', () => {
         ),
       );
       await withDatabase(address.href, (db) =>
-        assert.rejects(migrate(db, clock), { message: new RegExp(`encoding is ${encoding}, and must be UTF8`) }),
+        assert.rejects(migrate(db, clock), {
+          message: new RegExp(`encoding of the database is ${encoding}, and must be UTF8`),
+        }),
       );
       if (!disposable) await withDatabase(url, (db) => db.query(`drop database ${name}`));
     }

@@ -277,7 +277,7 @@ suite('the tree', () => {
     'API messages that name the field and the nearest name': 70,
     'acknowledgement of complaints': 30,
     'console: states in colour, charts, lists sorted by every column': 280,
-    'dashboard with charts, lists of attention, names in the credit ledger': 480,
+    'dashboard with charts, lists of attention, names in the credit ledger': 690,
     'saved views and a choice of columns in lists': 190,
     'distance travelled with its totals': 330,
     'reviewers, second factor for all, activity in sentences, reviews in series': 620,

@@ -60,6 +60,15 @@ async function pastedBy(person: typeof tutor, team: string, name: string): Promi
 const makeTeam = async (ref: string) =>
   (await service.withUnitOfWork((work) => createTeam(work, org.id, { ref, name: `Team ${ref}` })))!;
 const [ours, theirs] = [await makeTeam('ours'), await makeTeam('canary-theirs')];
+async function viewOf(person: typeof tutor, name: string): Promise<string> {
+  await person.post(`/console/${org.publicId}/views/save`, { list: '/groups', view: '', view_name: `canary-${name}` });
+  const [view] = await service.app.db.query<{ view_id: string }>(
+    'select view_id from saved_view where organisation_id = $1 and user_id = $2',
+    [org.id, person.userId],
+  );
+  return view!.view_id;
+}
+
 const seen = await learnerOf('Visible', ours);
 const outside = [await learnerOf('Elsewhere', theirs), await learnerOf('Nowhere', null)];
 const tutor = await personOf(service, org.id, 'tutor');
@@ -69,10 +78,12 @@ await service.withUnitOfWork((work) => addTeamStaff(work, org.id, theirs, [colle
 seen.ids.run_id = await pastedBy(tutor, ours, 'Visible');
 for (const { ids } of outside) ids.run_id = await pastedBy(colleague, theirs, 'Elsewhere');
 for (const { ids } of [seen, ...outside]) ids.position = '1';
+seen.ids.view_id = await viewOf(tutor, 'Visible');
+for (const { ids } of outside) ids.view_id = await viewOf(colleague, 'Elsewhere');
 /** Of a result that was imported there are no questions, whosever it is. */
 const ofSittings = ['position'];
 /** What is a person's own, whoever is in it. */
-const ofPerson = ['run_id', 'team_id'];
+const ofPerson = ['run_id', 'team_id', 'view_id'];
 
 const routes = consoleRoutes.filter(
   (route) => typeof route.for !== 'string' && (route.for as readonly string[]).includes('tutor'),

@@ -147,8 +147,8 @@ suite('links and the sittings behind them', async () => {
     const base = `/console/${other.publicId}`;
     const sees = async (path: string) => (await owner.get(`${base}${path}`)).text;
     const until = `until <time datetime="${end.toISOString()}">`;
-    assert.ok((await sees('/invitations')).includes(`Paused ${until}`));
-    assert.ok((await sees(`/invitations/${joe.invitationId}`)).includes(`Paused ${until}`));
+    assert.ok((await sees('/invitations')).includes(`Paused</span> ${until}`));
+    assert.ok((await sees(`/invitations/${joe.invitationId}`)).includes(`Paused</span> ${until}`));
     assert.ok((await sees(`/learners/${sitting.learner_id}`)).includes(`can be continued ${until}`));
 
     await idlesAway();

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleRoutes } from '../../../src/web/console/routes.ts';
-import { addressOf } from '../../../src/web/console/kit/route.ts';
-import { orderResend } from '../../../src/integrations/webhooks/resend.ts';
-import { personOf } from '../../web/console/visitor.ts';
-import { answer } from '../../integrations/webhooks/receiver.ts';
-import { withScene } from '../../integrations/webhooks/scene.ts';
-import { axeFaults, lostControls, openPage, withoutBrowser } from '../browser.ts';
+import { consoleRoutes } from '../../src/web/console/routes.ts';
+import { addressOf } from '../../src/web/console/kit/route.ts';
+import { orderResend } from '../../src/integrations/webhooks/resend.ts';
+import { personOf } from '../web/console/visitor.ts';
+import { answer } from '../integrations/webhooks/receiver.ts';
+import { withScene } from '../integrations/webhooks/scene.ts';
+import { axeFaults, lostControls, openPage, withoutBrowser } from './browser.ts';
 
 /**
  * Every page of the console in the reader's own colours and in the dark: what has a border keeps it, and what has the focus
