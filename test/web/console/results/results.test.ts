@@ -263,7 +263,8 @@ suite('results as a file', () => {
     const longAgo = new Date(service.app.clock.nowMs() - 11 * 60_000);
     await db.query('update user_session set proved_at = $2 where user_id = $1', [admin.userId, longAgo]);
     const answer = await admin.post(`${base}/results/export`, { format: 'csv' });
-    assert.match(answer.headers.location!, /\/console\/confirm/);
+    assert.equal(answer.status, 401);
+    assert.match(answer.text, /action="\/console\/confirm"/);
   });
 
   test('a workbook is refused where more are counted than a sheet holds, and not for results that the dates leave out', async () => {
