@@ -41,7 +41,7 @@ async function assign(visit: Visit, ids: readonly string[]): Promise<Answer> {
   const { app, organisationId, form: sent, change } = visit;
   const person = sent.raw('person');
   const member = (await assignees(visit)).get(person);
-  if (member === undefined && person !== 'nobody')
+  if (member === undefined && person !== 'none')
     return message(visit, 'No person is chosen', 'Go back and choose the person who should decide.', 422);
   const [visibility, visibleToAssignee] = await Promise.all([
     visibilityOf(visit),

@@ -213,7 +213,7 @@ function chooseForm(visit: Visit, people: Map<string, Member>, shown: Content): 
   const person = fieldsOf(visit).select(
     'person',
     'Assign to',
-    any([...choices, { value: 'nobody', label: 'Nobody' }], 'Choose'),
+    any([...choices, { value: 'none', label: 'Not assigned' }], 'Choose'),
   );
   const to = withQuery(`${visit.path}/chosen`, keptQueue(visit.query), {});
   return html`<form method="post" action="${to}">${shown}<div class="actions"><button name="press" value="confirm">Confirm selected results</button></div>${person}<div class="actions"><button class="second" name="press" value="assign">Assign selected results</button></div></form>`;

@@ -138,7 +138,7 @@ suite('the queue of reviews as a series', () => {
     assert.deepEqual(await shownOn(tutor, '?assigned=me'), [0, 1]);
     assert.match((await assign(tutor, tutor.userId, 2)).text, /0 of 1 result assigned/);
     assert.doesNotMatch((await tutor.get(`${base}/review`)).text, /Rita/);
-    assert.equal((await assign(owner, 'nobody', 2)).status, 303);
+    assert.equal((await assign(owner, 'none', 2)).status, 303);
     assert.deepEqual(await shownOn(reviewer, '?assigned=me'), []);
     for (const to of [auditor.userId, 'x', '']) assert.equal((await assign(owner, to, 0)).status, 422);
     assert.equal((await assign(auditor, auditor.userId, 0)).status, 404);

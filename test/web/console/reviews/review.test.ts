@@ -65,7 +65,7 @@ suite('the queue of reviews', async () => {
       assert.equal((await owner.get(`${base}/review/${id}/questions/${position}`)).status, 404);
   });
 
-  test('a reviewer decides on everyone’s results, but erases no learner, creates no key and invites nobody', async () => {
+  test('a reviewer decides on everyone’s results, but erases no learner, creates no key and invites no person', async () => {
     const reviewer = await personOf(service, org.id, 'reviewer');
     const [{ id, learner }, other] = [await sits('Rev One', 'REV-1'), await sits('Rev Two', 'REV-2')];
     assert.match((await reviewer.get(`${base}/review`)).text, new RegExp(`${base}/review/${id}\\?queue=1">.*Rev One`));
