@@ -104,7 +104,9 @@ export class Front {
       return;
     }
     const answer = () => {
-      if (this.isSurprising) rewriteReply(request, response, withUnknown);
+      // A page that was requested earlier may contain changes of the scenario, so only the end of the response decides.
+      if (this.isSurprising || page !== null)
+        rewriteReply(request, response, (text) => (this.isSurprising ? withUnknown(text) : text));
       if (page !== null) this.#watch(request, response, page, beganMs);
       if (page?.cursor === null && this.beginsEmpty) this.#empty(request, response);
       serve();
