@@ -2,7 +2,7 @@ import { shortLevel } from '../../../records/evidence/content.ts';
 import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
 import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { dayWords, day, empty, facts, instant, moment, notice, table, code, shortId } from '../kit/blocks.ts';
+import { dayWords, day, empty, facts, instant, moment, notice, table, code, shortId, plain } from '../kit/blocks.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { readResumedAt } from '../../../feed/position.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -142,7 +142,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
   return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
     Assessed: (row) => day(row.assessed_at, zone),
-    Level: ({ standing }) => standing.level ?? 'Not placed',
+    Level: plain(({ standing }) => standing.level ?? 'Not placed'),
     '95 % interval': ({ standing }) => intervalWords(standing),
     Flags: (row) => flagsOf(row),
     Evidence: (row) =>
