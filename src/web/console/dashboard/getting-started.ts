@@ -7,7 +7,7 @@ import type { Visit } from '../kit/route.ts';
 /** A step of a list that disappears when every step is done. `at`: when the step was done, if the time is known. */
 export type Step = { what: string; how: Content; isDone: boolean; at?: Date | undefined };
 
-export function gettingStarted(steps: readonly Step[], zone: string): Content {
+export function gettingStarted(steps: readonly Step[], zone: string, title = 'Getting started'): Content {
   const done = steps.filter((one) => one.isDone).length;
   if (done === steps.length) return null;
   const items = steps.map(({ what, how, isDone, at }) => {
@@ -15,7 +15,7 @@ export function gettingStarted(steps: readonly Step[], zone: string): Content {
     const when = at === undefined ? 'done' : html`done, ${moment(at, zone)}`;
     return html`<li><span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(${when})</span></li>`;
   });
-  return html`<h2>Getting started</h2><p>${done} of ${steps.length} done. The service ticks each step when the step is complete.</p><ol class="ticks">${items}</ol>`;
+  return html`<h2>${title}</h2><p>${done} of ${steps.length} done. The service ticks each step when the step is complete.</p><ol class="ticks">${items}</ol>`;
 }
 
 // Every part reads one or two rows.

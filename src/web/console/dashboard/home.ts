@@ -107,7 +107,8 @@ async function integrationPart({ app, base, role, organisationId, zone }: Visit,
     isDone: kind in reached,
     at: reached[kind],
   });
-  return gettingStarted(shown.map(done), zone);
+  // In a sandbox, owners and admins see this list below their own.
+  return gettingStarted(shown.map(done), zone, role === 'developer' ? undefined : 'Connect a platform');
 }
 
 function sandboxPart({ base, role, zone, app }: Visit, sandbox: SandboxState): Content {

@@ -16,9 +16,9 @@ export type Cell<Row> = (row: Row) => Content;
 
 /**
  * `sort`: the value of `?sort=` that sorts by this column. A minus before the value sorts in descending order.
- * `phone`: on phones `plain` shows the cell without its heading, and `hidden` leaves it out.
+ * `phone`: on phones `plain` shows the cell in one line without its heading, `sentence` in full, `hidden` not at all.
  */
-type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string; phone?: 'plain' | 'hidden' };
+type Column<Row> = { cell: Cell<Row>; isNumber?: true; sort?: string; phone?: 'plain' | 'sentence' | 'hidden' };
 
 export type Columns<Row> = Readonly<Record<string, Cell<Row> | Column<Row>>>;
 
@@ -33,7 +33,7 @@ export const plain = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'pla
 
 export const wideOnly = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'hidden' });
 
-const phoneClasses = { plain: 'plain', hidden: 'wide-only' };
+const phoneClasses = { plain: 'plain', sentence: 'plain sentence', hidden: 'wide-only' };
 
 /** @param changes null removes a parameter */
 export function withQuery(path: string, query: URLSearchParams, changes: Record<string, string | null>): string {

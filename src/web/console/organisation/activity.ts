@@ -119,7 +119,7 @@ async function activity(visit: Visit): Promise<Answer> {
     rows,
     columns: {
       Time: (one) => html`<a href="${base}/log/${one.audit_id}">${instant(one.at, zone)}</a>`,
-      Action: plain((one) => sentenceOf(visit, one, named)),
+      Action: { phone: 'sentence', cell: (one) => sentenceOf(visit, one, named) },
       From: plain(originOf),
       Result: wideOnly(resultOf),
     },

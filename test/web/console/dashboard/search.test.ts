@@ -203,7 +203,7 @@ suite('search by reference or id', () => {
     assert.doesNotMatch(text, /Ana Silva|Silver cohort|Silver platform|<h2>Keys/);
     assert.equal((await of(theirs.id)).headers.location, `${base}/results/${theirs.id}`);
     assert.match((await of('bo-7')).headers.location!, /\/learners\//);
-    const unknown = (await of('nobody-at-all')).text;
+    const unknown = (await of('not-there-at-all')).text;
     for (const hidden of [
       'LRN:ana/17',
       result.id,

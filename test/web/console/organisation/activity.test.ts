@@ -53,7 +53,7 @@ suite('activity', () => {
     const rows = async (query: string) =>
       [
         ...(await auditor.get(`${base}/activity?${query}`)).text.matchAll(
-          /<td class="plain" data-head="Action">[^]*?<\/td>/g,
+          /<td class="plain sentence" data-head="Action">[^]*?<\/td>/g,
         ),
       ].map(([row]) => visibleText(row));
     assert.deepEqual(await rows(`person=${owner.userId}`), ['Olu <Owner> created the group Year 10']);
