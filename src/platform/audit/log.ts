@@ -27,7 +27,7 @@ export type Recorded = {
   next_id?: string;
 };
 
-export type Detail = Recorded & { code?: string; bytes?: number; ms?: number; calls?: number };
+export type Detail = Recorded & { code?: string; account?: string; bytes?: number; ms?: number; calls?: number };
 
 export type LoggedCall = {
   audit_id: number;

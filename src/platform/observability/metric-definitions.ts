@@ -83,6 +83,19 @@ export const deadLetters = new Counter(
 export const mailAttempts = new Counter('ars_mail_attempts_total', 'Attempts to send an email, by outcome.', {
   labels: ['outcome'],
 });
+/** Why a person did not prove their identity at the console. */
+const signInFailureReasons = [
+  'unknown_account',
+  'wrong_password',
+  'wrong_code',
+  'too_many_attempts',
+  'identity_provider',
+] as const;
+export type SignInFailure = (typeof signInFailureReasons)[number];
+export const signInFailures = new Counter('ars_sign_in_failures_total', 'Failed sign-ins to the console, by reason.', {
+  labels: ['reason'],
+  known: signInFailureReasons.map((reason) => [reason]),
+});
 export const digestDifferences = new Counter(
   'ars_digest_differences_total',
   'Group sets whose results differed from the digest when they were counted again. Expected: 0.',

@@ -7,6 +7,7 @@ import { matching } from '../../../organisations/users/password.ts';
 import { useSecondFactor } from '../../../organisations/users/second-factor.ts';
 import { type Membership, endSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
 import { listMemberships } from '../../../organisations/users/members.ts';
+import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { notice } from '../kit/blocks.ts';
 import { wantedPage } from '../kit/browser.ts';
@@ -81,12 +82,19 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     { kind: 'address', value: visit.address },
   ];
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0) return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
+  const attempt = { ...visit, action: 'POST /console/sign-in', email };
+  if (seconds > 0) {
+    await auditFailure(attempt, 'too_many_attempts');
+    return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
+  }
   const accounts = await findAccounts(app.db, email);
   const passwords = accounts.map((account) => account.password);
   const right = await matching(password.slice(0, 2000), passwords);
   const found = accounts.filter((_, i) => right[i]);
-  if (found.length === 0) return signInPage(visit, { password: wrong });
+  if (found.length === 0) {
+    await auditFailure(attempt, accounts.length === 0 ? 'unknown_account' : 'wrong_password');
+    return signInPage(visit, { password: wrong });
+  }
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
   if (account === null) return chooseAccount(visit, found);
   const opened = await withUnitOfWork(app, null, async (work) => {
@@ -100,7 +108,10 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
   });
-  if (opened === null) return signInPage(visit, { password: wrong });
+  if (opened === null) {
+    await auditFailure(attempt, 'wrong_password');
+    return signInPage(visit, { password: wrong });
+  }
   const { stage, token } = opened;
   const to = wantedPage(visit);
   return { to: stage === 'full' ? to : `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
@@ -147,8 +158,16 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
 
 type Refusal = { fault: string; seconds: number };
 
+const proofOf = (visit: PersonVisit) => ({
+  ...visit,
+  action: visit.session.stage === 'full' ? 'POST /console/confirm' : 'POST /console/sign-in/code',
+  email: visit.session.email,
+});
+
 /** Checks the code of the second factor, which has its own throttle. @returns null if the code is right */
-async function codeFault({ app, form: sent, address }: OpenVisit, userId: string): Promise<Refusal | null> {
+async function codeFault(visit: PersonVisit): Promise<Refusal | null> {
+  const { app, form: sent, address, session } = visit;
+  const { user_id: userId } = session;
   const code = sent.text('code');
   if (code === '') return { fault: 'Enter a code.', seconds: 0 };
   const subjects: Subject[] = [
@@ -156,13 +175,20 @@ async function codeFault({ app, form: sent, address }: OpenVisit, userId: string
     { kind: 'address', value: address },
   ];
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0) return { fault: waitFault(seconds), seconds };
-  return withUnitOfWork(app, null, async (work) => {
-    if (!(await useSecondFactor(work, userId, code)))
-      return { fault: 'The code is wrong or was used before. Enter the next code.', seconds: 0 };
-    await uncountAttempt(work, subjects);
-    return null;
+  if (seconds > 0) return waitAudited(visit, seconds);
+  const isRight = await withUnitOfWork(app, null, async (work) => {
+    const isUsed = await useSecondFactor(work, userId, code);
+    if (isUsed) await uncountAttempt(work, subjects);
+    return isUsed;
   });
+  if (isRight) return null;
+  await auditFailure(proofOf(visit), 'wrong_code');
+  return { fault: 'The code is wrong or was used before. Enter the next code.', seconds: 0 };
+}
+
+async function waitAudited(visit: PersonVisit, seconds: number): Promise<Refusal> {
+  await auditFailure(proofOf(visit), 'too_many_attempts');
+  return { fault: waitFault(seconds), seconds };
 }
 
 /** Turns the answer into a 429 if the person must wait for `seconds`. */
@@ -174,7 +200,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   const { session, app } = visit;
   if (session === null) return { to: '/console/sign-in' };
   if (session.stage === 'full') return { to: wantedPage(visit) };
-  const wrongCode = await codeFault(visit, session.user_id);
+  const wrongCode = await codeFault({ ...visit, session });
   if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await withUnitOfWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
@@ -217,7 +243,7 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   if (session.sso_organisation_id !== null)
     return proofPage(visit, { code: 'Sign in again through the identity provider.' });
   const field = session.has_second_factor ? 'code' : 'password';
-  const refusal = await (field === 'code' ? codeFault(visit, session.user_id) : passwordFaultOf(visit, field));
+  const refusal = await (field === 'code' ? codeFault(visit) : passwordFaultOf(visit, field));
   if (refusal !== null) return refusedFor(proofPage(visit, { [field]: refusal.fault }), refusal.seconds);
   const token = await withUnitOfWork(app, null, (work) => renewSession(work, session.session_id, { proved: true }));
   return { to: wantedPage(visit), token };
@@ -233,10 +259,13 @@ export async function passwordFaultOf(visit: PersonVisit, field: string): Promis
     { kind: 'address', value: address },
   ];
   const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0) return { fault: waitFault(seconds), seconds };
+  if (seconds > 0) return waitAudited(visit, seconds);
   const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
   const [isRight] = await matching(password.slice(0, 2000), [account?.password ?? null]);
-  if (isRight !== true) return { fault: 'The password is wrong. Try again.', seconds: 0 };
+  if (isRight !== true) {
+    await auditFailure(proofOf(visit), 'wrong_password');
+    return { fault: 'The password is wrong. Try again.', seconds: 0 };
+  }
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   return null;
 }

@@ -20,6 +20,7 @@ import {
   findProvider,
   holdProvider,
 } from '../../../organisations/users/single-sign-on.ts';
+import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { acceptInside, nameFault } from '../invitations/invitation.ts';
@@ -134,9 +135,18 @@ function openErrand({ app, sealed }: OpenVisit): Errand | null {
 }
 
 async function callback(visit: OpenVisit): Promise<Answer> {
-  const { app, query } = visit;
   const errand = openErrand(visit);
   if (errand === null) return refused('The sign-in took too long, or began in another browser. Sign in again.');
+  const answer = await returned(visit, errand);
+  if ('status' in answer) {
+    const attempt = { ...visit, action: 'GET /console/sso/callback', email: visit.session?.email ?? null };
+    await auditFailure(attempt, answer.status === 429 ? 'too_many_attempts' : 'identity_provider');
+  }
+  return answer;
+}
+
+async function returned(visit: OpenVisit, errand: Errand): Promise<Answer> {
+  const { app, query } = visit;
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   // Each return from a provider makes us send a request to it, so returns are throttled by IP address.

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { inviteUser } from '../../../../src/organisations/users/invitations.ts';
 import { listMembers } from '../../../../src/organisations/users/members.ts';
 import { manualClock } from '../../../platform/time/manual-clock.ts';
 import { systemClock } from '../../../../src/platform/time/clock.ts';
+import { readAudit } from '../../../../src/platform/audit/read.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { withService } from '../../../support/service.ts';
 import { codeNow, password, personOf, visitor } from '../visitor.ts';
@@ -230,6 +232,40 @@ suite('signing in', () => {
     assert.equal(answers.filter(({ status }) => status === 429).length, 4);
     nextStep();
     assert.equal((await sessions[0]!.post('/console/sign-in/code', { code: codeNow(service, totp!) })).status, 429);
+    clock.advance(limits.signInFailuresMs);
+  });
+
+  test('each failure leaves an audit row with keyed hashes of account and IP address, and no plain value', async () => {
+    const { email, totp } = await personOf(service, org.id, 'owner');
+    const from = new Date(clock.nowMs());
+    const one = visitor(service);
+    const tried = (given: string, word: string) => one.post('/console/sign-in', { email: given, password: word });
+    const unknown = 'no-such-person@college.example';
+    await tried(unknown, 'a wrong word');
+    await tried(` ${email.toUpperCase()}`, 'a wrong word');
+    await tried(email, password);
+    await one.post('/console/sign-in/code', { code: codeNow(service, totp!) === '123456' ? '654321' : '123456' });
+    for (let i = 0; i < limits.signInFailuresPerAccount; i++) await tried(unknown, 'a wrong word');
+    const rows = [];
+    for await (const row of readAudit(service.app, 0, from, null)) rows.push(row);
+    const said = rows.map(({ action, status, detail }) => [action, status, (JSON.parse(detail!) as Said).code]);
+    assert.deepEqual(said.slice(0, 3), [
+      ['POST /console/sign-in', 422, 'unknown_account'],
+      ['POST /console/sign-in', 422, 'wrong_password'],
+      ['POST /console/sign-in/code', 422, 'wrong_code'],
+    ]);
+    assert.deepEqual(said.at(-1), ['POST /console/sign-in', 429, 'too_many_attempts']);
+    assert.equal(said.length, 3 + limits.signInFailuresPerAccount);
+    type Said = { code: string; account: string };
+    const accounts = rows.map(({ detail }) => (JSON.parse(detail!) as Said).account);
+    assert.equal(accounts[1], accounts[2], 'the same account, however it was written');
+    assert.equal(accounts[0], accounts.at(-1));
+    assert.notEqual(accounts[0], accounts[1]);
+    assert.equal(new Set(rows.map(({ address }) => address)).size, 1);
+    for (const mac of [...accounts, rows[0]!.address!]) assert.match(mac, /^[0-9a-f]{32}$/);
+    for (const plain of [email, unknown, '127.0.0.1', '::1', 'a wrong word'])
+      for (const text of [plain, hash('sha256', plain, 'hex').slice(0, 32)])
+        assert.ok(!JSON.stringify(rows).includes(text), text);
     clock.advance(limits.signInFailuresMs);
   });
 

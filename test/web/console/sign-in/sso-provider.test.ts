@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.ts';
+import { readAudit } from '../../../../src/platform/audit/read.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../../../support/service.ts';
@@ -80,6 +81,12 @@ suite('a provider', () => {
       if (status === 429) assert.ok(Number(headers['retry-after']) > 0);
     }
     assert.deepEqual([asked(/token/) - before, statuses.get(429)], [limits.signInReturnsPerAddress, 20]);
+    const failures: string[] = [];
+    for await (const { action, status, detail } of readAudit(service.app, 0, null, null))
+      if (action === 'GET /console/sso/callback') failures.push(`${status} ${detail}`);
+    const count = (line: string) => failures.filter((one) => one === line).length;
+    assert.equal(count('403 {"code":"identity_provider"}'), statuses.get(403));
+    assert.equal(count('429 {"code":"too_many_attempts"}'), 20);
     // Passwords have a count of their own: an owner can repair what is wrong.
     const owner = await personOf(service, org.id, 'owner');
     const signed = await visitor(service).post('/console/sign-in', { email: owner.email, password });
