@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
+import { recordResults, scenario } from '../support/scenario.ts';
+import { withService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
@@ -16,13 +18,13 @@ const main = async () => {
   const secret = 'whsec_of a test';
   const { headers, body } = await testWebhook({ secret, event: { event: 'a.newer.one' } });
   const verdict = await verifyWebhook({ secret, header: headers['x-svc-signature-256'], body });
-  const client = new Client({ baseUrl: process.env.API, accessKeyId: 'id', secretAccessKey: 'secret' });
+  const client = new Client(JSON.parse(process.env.CLIENT_OPTIONS));
   const { organisation_id } = await client.health();
   const seen = [];
-  for await (const entry of client.groups.list()) seen.push(entry.id);
+  for await (const entry of client.groups.list({ limit: 1 })) seen.push(entry.id);
   let code = '';
   try {
-    await client.assessments.get('nothing');
+    await client.assessments.get('8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11');
   } catch (error) {
     code = error instanceof ApiError ? error.code : String(error);
   }
@@ -32,21 +34,16 @@ main();
 `;
 const stores = `
 const mirrored = async () => {
-  const client = new Client({ baseUrl: process.env.API, accessKeyId: 'id', secretAccessKey: 'secret' });
+  const client = new Client(JSON.parse(process.env.CLIENT_OPTIONS));
   const store = jsonFileStore('mirror-' + process.pid + '.json');
-  const { results, since } = await openMirror({ client, store }).poll();
-  console.log(JSON.stringify({ results, since, others: [typeof postgresStore, typeof sqliteStore, storeConformance({}).length > 5] }));
+  const { results, isProven } = await openMirror({ client, store }).poll();
+  console.log(JSON.stringify({ results, isProven, others: [typeof postgresStore, typeof sqliteStore, storeConformance({}).length > 5] }));
 };
 mirrored();
 `;
 const names = '{ ApiError, Client, testWebhook, verifyWebhook }';
-const entry = {
-  assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
-  status: 'completed',
-  updated_at: '2026-01-31T09:41:00.000Z',
-};
-const mirrorSays = { results: 1, since: entry.updated_at, others: ['function', 'function', true] };
-const expected = { verdict: 'valid', organisation_id: 'o', seen: ['g1', 'g2'], code: 'not_found' };
+/** Results in the service, more than one page of them. */
+const count = 120;
 
 const typed = `import { Client, ApiError, sync, type Assessment, type Change, type Store } from '@ars/client';
 import { sqliteStore } from '@ars/client/sqlite';
@@ -65,22 +62,16 @@ export const wrong = () => client.assessments.list({ subject: ['physics'] });
 export const lost = () => client.call('noOperation');
 `;
 
-/** The first program of a name in the folder of runtimes that .ci/run fills, or on the path, outside this project's packages. */
-async function found(name: string, ...parameters: string[]): Promise<string[] | null> {
-  const { PATH = '', CLIENT_RUNTIMES } = process.env;
-  const folders = PATH.split(delimiter).filter((one) => !one.includes('node_modules'));
-  for (const folder of CLIENT_RUNTIMES === undefined ? folders : [CLIENT_RUNTIMES, ...folders]) {
-    const path = join(folder, name);
-    if (
-      await run(path, ['--version']).then(
-        () => true,
-        () => false,
-      )
-    )
-      return [path, ...parameters];
-  }
-  return null;
-}
+/** Runtimes by the name of their package in the folder that .ci/run fills, with the program in it. */
+const runtimes: Record<string, { name: string; program: string; options?: string[] }> = {
+  node20: { name: 'Node 20', program: 'bin/node' },
+  node22: { name: 'Node 22', program: 'bin/node' },
+  node24: { name: 'Node 24', program: 'bin/node' },
+  bun: { name: 'Bun', program: '../.bin/bun' },
+  deno: { name: 'Deno', program: '../.bin/deno', options: ['run', '--allow-all', '--node-modules-dir=manual'] },
+};
+const packages = process.env.CLIENT_RUNTIMES;
+const notHere = '.ci/run installs it, in a folder that CLIENT_RUNTIMES names';
 
 suite('the packed client, installed in a project of its own', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'ars-client-'));
@@ -103,31 +94,22 @@ suite('the packed client, installed in a project of its own', async () => {
   await writeFile(join(folder, 'mirror.cjs'), requires.join('') + stores);
   await writeFile(join(folder, 'cjs.cjs'), program(`const ${names} = require('@ars/client');`));
 
-  const server = createServer((request, response) => {
-    const replies: Record<string, object> = {
-      '/api/v1/health': { status: 'ok', organisation_id: 'o', api_version: 'v1' },
-      '/api/v1/groups': { data: [{ id: 'g1' }], pagination: { next: 'http://a.test/api/v1/groups?cursor=c' } },
-      '/api/v1/groups?cursor=c': { data: [{ id: 'g2' }], pagination: { next: null } },
-    };
-    const reply = replies[request.url!];
-    if (request.url!.startsWith('/api/v1/assessments?')) {
-      response.writeHead(200, {
-        'content-type': 'application/json',
-        etag: 'W/"e"',
-        'x-sync-through': entry.updated_at,
-      });
-      response.end(JSON.stringify({ data: [entry], pagination: { next: null } }));
-      return;
-    }
-    response.writeHead(reply === undefined ? 404 : 200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(reply ?? { error: { code: 'not_found', message: 'There is none.' } }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const API = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  const service = await withService();
+  const scene = await scenario(service);
+  const groups = [await scene.group('a'), await scene.group('b')];
+  const learner = await scene.learner('LRN-1');
+  await service.withUnitOfWork((work) =>
+    recordResults(
+      work,
+      scene.org.id,
+      Array.from({ length: count }, () => ({ ref: learner.ref })),
+    ),
+  );
+  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = scene.org.key;
+  const CLIENT_OPTIONS = JSON.stringify({ baseUrl: service.url, accessKeyId, secretAccessKey });
+  const seen = groups.map(({ id }) => id);
+  const expected = { verdict: 'valid', organisation_id: scene.org.publicId, seen, code: 'not_found' };
+  const mirrorSays = { results: count, isProven: true, others: ['function', 'function', true] };
 
   test('holds nothing but the built files and the words that go with them', () => {
     const paths = packed.files.map(({ path }) => path).filter((path) => !/^dist\/(esm|cjs)\//.test(path));
@@ -135,30 +117,36 @@ suite('the packed client, installed in a project of its own', async () => {
     assert.ok(packed.files.every(({ path }) => !path.endsWith('.ts') || path.endsWith('.d.ts')));
   });
 
-  const runtimes: [string, string[] | null, string[]][] = [
-    ['this Node', [process.execPath], ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
-    ["the machine's own Node", await found('node'), ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
-    ['Bun', await found('bun'), ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
-    ['Deno', await found('deno', 'run', '--allow-all', '--node-modules-dir=manual'), ['esm.mjs', 'mirror.mjs']],
-  ];
-  for (const [name, command, files] of runtimes) {
-    for (const file of files) {
-      test(`runs in ${name} (${file})`, { skip: command === null ? 'not on this machine' : false }, async () => {
-        const [path, ...parameters] = command!;
-        const { stdout: said } = await run(path!, [...parameters, file], { cwd: folder, env: { ...process.env, API } });
+  const runsIn = (name: string, [path, ...options]: string[], files: string[], skip: string | false = false) => {
+    for (const file of files)
+      test(`runs in ${name} (${file})`, { skip }, async () => {
+        const env = { ...process.env, CLIENT_OPTIONS };
+        const { stdout: said } = await run(path!, [...options, file], { cwd: folder, env });
         assert.deepEqual(JSON.parse(said), file.startsWith('mirror') ? mirrorSays : expected);
       });
-    }
+  };
+  const modules = ['esm.mjs', 'mirror.mjs'];
+  const everyDialect = [...modules, 'cjs.cjs', 'mirror.cjs'];
+  runsIn('Node 26', [process.execPath], everyDialect);
+  for (const [name, { name: title, program: path, options = [] }] of Object.entries(runtimes)) {
+    const isHere = packages !== undefined && existsSync(join(packages, name));
+    const command = [join(packages ?? '', name, path), ...options];
+    runsIn(title, command, name === 'deno' ? modules : everyDialect, isHere ? false : notHere);
   }
 
-  test('has types for both kinds of modules', async () => {
-    await symlink(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'));
-    await symlink(join(root, 'node_modules/undici-types'), join(folder, 'node_modules/undici-types'));
-    for (const file of ['typed.mts', 'typed.cts']) await writeFile(join(folder, file), typed);
-    const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--types', 'node', 'typed.mts', 'typed.cts'];
-    await run(process.execPath, [compiler, ...options], { cwd: folder }).catch(({ stdout: faults }) =>
-      assert.fail(String(faults)),
-    );
-  });
+  const compilers = { 7: join(root, 'node_modules/typescript'), 5: join(packages ?? '', 'typescript5') };
+  for (const [version, compiler] of Object.entries(compilers)) {
+    const skip = existsSync(join(compiler, 'bin/tsc')) ? false : notHere;
+    test(`has types for both kinds of modules in TypeScript ${version}`, { skip }, async () => {
+      const { version: actual } = JSON.parse(await readFile(join(compiler, 'package.json'), 'utf8')) as {
+        version: string;
+      };
+      assert.ok(actual.startsWith(`${version}.`), actual);
+      for (const file of ['typed.mts', 'typed.cts']) await writeFile(join(folder, file), typed);
+      const options = ['--noEmit', '--strict', '--module', 'nodenext', 'typed.mts', 'typed.cts'];
+      await run(process.execPath, [join(compiler, 'bin/tsc'), ...options], { cwd: folder }).catch(
+        ({ stdout: faults }) => assert.fail(String(faults)),
+      );
+    });
+  }
 });
