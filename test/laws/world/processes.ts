@@ -13,7 +13,8 @@ export const secret = 'the same secret in every process of a law test';
 /** A service in a process of its own, started as an operator starts it. */
 export type ServiceProcess = {
   url: string;
-  /** Everything that it has written to its outputs. */
+  pid: number;
+  /** What it has written to its outputs; of more than 4 MiB the last part. */
   output(): string;
   /** Ends it at once, with nothing that it could still do. */
   kill(): Promise<void>;
@@ -49,6 +50,7 @@ export async function serviceProcess(environment: Record<string, string>): Promi
   const url = await new Promise<string>((resolve, reject) => {
     const read = (part: Buffer) => {
       text += part.toString('utf8');
+      if (text.length > 2 ** 22) text = text.slice(-(2 ** 21));
       const started = /"event":"service.started".*?"url":"([^"]+)"/.exec(text);
       if (started !== null) resolve(started[1]!);
     };
@@ -58,6 +60,7 @@ export async function serviceProcess(environment: Record<string, string>): Promi
   });
   return {
     url,
+    pid: child.pid!,
     output: () => text,
     async kill() {
       child.kill('SIGKILL');
