@@ -18,7 +18,7 @@ import type { ServedProcess } from './processes.ts';
 import { serveOn } from './processes.ts';
 import { freePorts } from '../support/ports.ts';
 import type { Asked } from './proxies.ts';
-import { call, hostName, installed, proxies, send } from './proxies.ts';
+import { accessLines, call, hostName, installed, proxies, send } from './proxies.ts';
 
 /** The examples of deploy/ as they are, but for names, ports and certificate, before two real processes. */
 
@@ -157,7 +157,7 @@ if (installed.length > 0)
           const headers = { 'content-length': String(16 * 1024 * 1024 + 1), connection: 'close' };
           const sent = await call(origin, '/console/sign-in', { method: 'POST', headers, body: Buffer.alloc(0) });
           assert.equal(sent.status, 413);
-          assert.match((sent.json() as { error: { message: string } }).error.message, /at most 16777216 bytes/);
+          assert.match((sent.json() as { error: { message: string } }).error.message, /more than 16777216 bytes/);
         });
 
         test('the console takes what its forms may have, and tells of more by a page', async () => {
@@ -314,7 +314,7 @@ suite(
 
 suite('before processes that fail', { skip: installed.length === 0 }, () => {
   for (const proxy of installed)
-    test(`${proxy.name} logs neither addresses nor keys, and answers in the one error shape`, async () => {
+    test(`${proxy.name} logs neither references, links, queries nor keys, and answers in the one error shape`, async () => {
       const [gone] = await freePorts(1);
       const breaking = await startBreakingOff();
       const { origin, logged } = await proxy.start([breaking.port, gone!]);
@@ -338,8 +338,31 @@ suite('before processes that fail', { skip: installed.length === 0 }, () => {
       await unanswered('/hangs-up');
       await breaking.end();
       await unanswered('/invitations/SECRETLINK');
+      const links = ['console/invitation', 'console/sso/invitation', 'a%2Fb', 'keys', 'a'].map(
+        (at) => `/${at}/SECRETLINK`,
+      );
+      for (const path of [
+        ...links,
+        '/api/v1/learners/SECRETREF/groups',
+        '/%53ECRET',
+        '/SECRET',
+        '//SECRET',
+        '/x?SECRET',
+      ])
+        await call(origin, path, { method: 'POST' });
+      await call(origin, '/api/v1/assessments?learner_ref=SECRETREF', {
+        headers: { 'user-agent': 'SECRET', referer: 'SECRET' },
+      });
       await setTimeout(200);
-      for (const part of ['SECRET', 'learners', 'invitations', 'redirected'])
-        assert.ok(!logged().includes(part), logged());
+      const lines = accessLines(logged());
+      const paths = new Set(lines.map(({ path }) => path));
+      for (const path of ['/api/v1/learners', '/api/v1/assessments', '/invitations', '/console/invitation', '/keys'])
+        assert.ok(paths.has(path), `${path} ${logged()}`);
+      const [last] = lines.slice(-1);
+      assert.deepEqual(
+        [last!.address, last!.method, last!.path, last!.status],
+        ['127.0.0.1', 'GET', '/api/v1/assessments', '503'],
+      );
+      for (const part of ['SECRET', '?', '%53', '%2F', 'redirected']) assert.ok(!logged().includes(part), logged());
     });
 });

@@ -21,6 +21,19 @@ const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem
 /** `plain`: without TLS, where the example has that. `logged`: everything that the proxy has written by now. */
 type Started = { origin: string; plain: string | null; logged(): string };
 
+/** A line of an access log. Caddy has the names of its own. */
+type Line = { address: string; method: string; path: string; status: string; request_id?: string };
+type CaddyLine = { request?: { remote_ip: string; method: string; uri: string }; status?: number };
+
+export function accessLines(logged: string): Line[] {
+  return logged.split('\n').flatMap((text) => {
+    if (!text.startsWith('{')) return [];
+    const { request, status, ...line } = JSON.parse(text) as Line & CaddyLine;
+    if (request === undefined) return line.path === undefined ? [] : [{ ...line, status: String(status) }];
+    return [{ address: request.remote_ip, method: request.method, path: request.uri, status: String(status) }];
+  });
+}
+
 /** The name that the examples have. */
 export const hostName = 'results.example.org';
 type Proxy = { name: string; program: string; start(backends: number[]): Promise<Started> };
@@ -62,7 +75,11 @@ export const proxies: Proxy[] = [
     async start([one, two]) {
       const [port, plain] = await freePorts(2);
       const site = join(folder, 'ars.conf');
-      const logs = { errors: join(folder, 'errors.log'), access: join(folder, 'access.log') };
+      const logs = {
+        errors: join(folder, 'errors.log'),
+        access: join(folder, 'access.log'),
+        own: join(folder, 'own.log'),
+      };
       writeFileSync(
         site,
         changed('deploy/nginx.conf', [
@@ -71,6 +88,7 @@ export const proxies: Proxy[] = [
           ['listen 443', `listen 127.0.0.1:${port!}`],
           ['listen 80', `listen 127.0.0.1:${plain!}`],
           ['/var/log/nginx/error.log', logs.errors],
+          ['/var/log/nginx/ars-access.log', logs.own],
           ['/etc/ssl/certs/results.example.org.pem', certificate.cert],
           ['/etc/ssl/private/results.example.org.key', certificate.key],
         ]),
@@ -105,6 +123,7 @@ export const proxies: Proxy[] = [
           ['bind :443', `bind 127.0.0.1:${port!}`],
           ['/etc/ssl/private/results.example.org.pem', certificate.both],
           ['maxconn 20000', 'maxconn 200'],
+          ['/dev/log', 'stdout format raw'],
         ]),
       );
       return run('haproxy', ['-db', '-f', file], port!, null);
@@ -123,6 +142,7 @@ export const proxies: Proxy[] = [
             '\tauto_https',
             `\tadmin off\n\tdefault_bind 127.0.0.1\n\thttp_port ${plain!}\n\thttps_port ${port!}\n\tauto_https`,
           ],
+          ['file /var/log/caddy/ars-access.log', 'stderr'],
           [':80, :443 {', `:${plain!}, :${port!} {`],
           [`\n${hostName} {`, `\n${hostName} {\n\ttls ${certificate.cert} ${certificate.key}`],
           ['127.0.0.1:8081', `127.0.0.1:${one!}`],
