@@ -85,6 +85,21 @@ export async function writeOfChange(
   });
 }
 
+/** @param hasPassword the attempts had the right password, and failed at the code */
+export function attemptsLetter(hasPassword: boolean, device: string): Letter {
+  return {
+    subject: 'Failed attempts to sign in to your account',
+    says: [
+      hasPassword
+        ? 'There were many attempts to sign in with your password and wrong codes. If they are not yours, another person knows your password: change it now.'
+        : 'There were many attempts to sign in with your email address and wrong passwords.',
+      'You can still sign in. Browsers in which you signed in before are not affected. To sign in from another browser, open this link there first.',
+      { to: `/console/sign-in/browser/${device}`, label: 'Sign in from another browser' },
+      'The link works for 24 hours, and does not replace your password. Do not forward it. If the attempts are not yours, tell an owner of your organisation.',
+    ],
+  };
+}
+
 export function invitationLetter(organisation: string, role: Role, token: string, days: number): Letter {
   const name = nameInLetter(organisation, 'An organisation');
   return {

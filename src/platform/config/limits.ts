@@ -80,12 +80,14 @@ export const limits = {
   consolePagesPerAddress: 3000,
   passwordLeastChars: 12,
   passwordMostChars: 1000,
-  /**
-   * After this many failed sign-ins with one email address, or failed second factors of one account, further attempts
-   * must wait.
-   */
+  /** Failed passwords or codes of one account, from one IP address or known browser, before attempts must wait. */
   signInFailuresPerAccount: 10,
   signInFailuresPerAddress: 50,
+  /** The most guesses at one account in a day, from all IP addresses and unknown browsers (NIST SP 800-63B). */
+  signInFailuresPerDay: 100,
+  signInDayMs: 24 * 3600_000,
+  /** How long a browser stays known after a sign-in. */
+  deviceMs: 180 * 24 * 3600_000,
   /** After this many returns from identity providers without a sign-in, one IP address must wait. */
   signInReturnsPerAddress: 100,
   signInFailuresMs: 15 * 60_000,

@@ -6,6 +6,7 @@ import { dashed } from './random.ts';
 export type Purpose =
   | 'address'
   | 'cursor'
+  | 'device'
   | 'form'
   | 'invitation'
   | 'idempotency'

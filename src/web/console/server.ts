@@ -133,6 +133,7 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
     session,
     unprompted: isUnprompted(request.headers),
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
+    device: readCookie(request.headers, cookieName(baseUrl, 'device')),
   };
   // PostgreSQL cannot store the character U+0000, so no record can match.
   if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
@@ -207,10 +208,11 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
   try {
     const form = await Form.read(request.body, request.headers['content-type']);
     const answered = await go(form);
-    const { token } = answered;
+    const { token, device } = answered;
     const isKept = keptPaths.includes(route.path) && form.raw('kept') !== '' && 'to' in answered;
     const filled = isKept && typeof token === 'string' ? await refill(app, visit, form.raw('kept'), token) : null;
-    return send(app, reply, filled?.answered ?? answered, filled?.frame ?? frame);
+    const shown = filled === null ? answered : { ...filled.answered, ...(device === undefined ? {} : { device }) };
+    return send(app, reply, shown, filled?.frame ?? frame);
   } catch (error) {
     // The response has the same bytes as for a page of another organisation, so it does not reveal which IDs exist.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
@@ -299,10 +301,11 @@ function detour(through: string, route: ConsoleRoute, { path, query, app }: Open
 function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): FastifyReply {
   reply.headers(pageHeaders);
   const { baseUrl } = app.settings;
-  const { token, errand } = answered;
+  const { token, errand, device } = answered;
   const cookies = [
     token !== undefined && cookieHeader(baseUrl, 'session', token),
     errand !== undefined && cookieHeader(baseUrl, 'errand', errand, limits.sessionCodeMs / 1000),
+    device !== undefined && cookieHeader(baseUrl, 'device', device, limits.deviceMs / 1000),
   ].filter((cookie) => cookie !== false);
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   if ('to' in answered) return reply.code(303).header('location', answered.to).send('');

@@ -10,6 +10,7 @@ import { acceptInvitation, findUserInvitation } from '../../../organisations/use
 import { hashPassword, passwordFault } from '../../../organisations/users/password.ts';
 import { roleMeanings, roleNames } from '../../../organisations/users/roles.ts';
 import { findProvider } from '../../../organisations/users/single-sign-on.ts';
+import { knownDevice } from '../../../organisations/users/sign-in.ts';
 import { openSession } from '../../../organisations/users/sessions.ts';
 import { type Faults, buttonForm, isFaulty, faultsIn, newPasswordField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
@@ -95,14 +96,15 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const action = 'POST /console/invitation/{token}';
-  const token = await withUnitOfWork(app, null, async (work) => {
+  const opened = await withUnitOfWork(app, null, async (work) => {
     const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
     const { organisationId, userId } = made;
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
-    return openSession(work, { userId, stage: 'full', client });
+    const device = knownDevice(visit, { user_id: userId, password: hashed });
+    return { token: await openSession(work, { userId, stage: 'full', client }), device };
   });
-  return token === null ? gone : { to: '/console', token };
+  return opened === null ? gone : { to: '/console', ...opened };
 }
 
 async function join(visit: PersonVisit): Promise<Answer> {

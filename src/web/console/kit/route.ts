@@ -21,6 +21,8 @@ export type Answer = (
   about?: { of: 'learner' | 'result'; id: string };
   /** The sealed state of a sign-in at an identity provider, for its cookie; null deletes the cookie. */
   errand?: string | null;
+  /** The sealed cookie of a browser in which the person has signed in. */
+  device?: string;
 };
 
 /** The status of a page: by default 422 if it has faults, otherwise 200. */
@@ -41,6 +43,7 @@ export type OpenVisit = {
   unprompted: boolean;
   /** The sealed state of a sign-in at an identity provider, from its cookie. */
   sealed: string | null;
+  device: string | null;
 };
 
 export type PersonVisit = OpenVisit & { session: Session };

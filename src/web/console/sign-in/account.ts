@@ -13,6 +13,7 @@ import {
   listSessions,
   renewSession,
 } from '../../../organisations/users/sessions.ts';
+import { knownDevice } from '../../../organisations/users/sign-in.ts';
 import { totpAddress } from '../../../organisations/users/totp.ts';
 import { facts, moment, notice, table, code } from '../kit/blocks.ts';
 import { safeAddress, wantedPage } from '../kit/browser.ts';
@@ -144,7 +145,7 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
     await auditOwn(work, visit, session.user_id, 'POST /console/account/password');
     return renewSession(work, session.session_id, { proved: false });
   });
-  return { to: '/console/account?did=password', token };
+  return { to: '/console/account?did=password', token, device: knownDevice(visit, { ...session, password: hashed }) };
 }
 
 function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults = {}): Answer {

@@ -2,22 +2,23 @@ import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-wo
 import { type Markup, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isPlainText } from '../../../platform/validation/personal-data.ts';
-import { type Account, findAccounts, lockAccount, plainEmail } from '../../../organisations/users/accounts.ts';
-import { matching } from '../../../organisations/users/password.ts';
-import { useSecondFactor } from '../../../organisations/users/second-factor.ts';
+import { type Account, lockAccount, plainEmail } from '../../../organisations/users/accounts.ts';
 import { type Membership, endSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
 import { listMemberships } from '../../../organisations/users/members.ts';
-import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
-import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
+import { addDevice, isDevice } from '../../../organisations/users/devices.ts';
+import type { Refusal } from '../../../organisations/users/sign-in.ts';
+import { checkCode, checkPassword, knownDevice, refuseChanged } from '../../../organisations/users/sign-in.ts';
+import { uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { notice } from '../kit/blocks.ts';
 import { wantedPage } from '../kit/browser.ts';
 import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
-import { auditAct, formRoutes, post } from '../kit/route.ts';
+import { auditAct, formRoutes, get, post } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
 
 export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
+  get('/console/sign-in/browser/{device}', 'anyone', knowBrowser),
   ...formRoutes('/console/sign-in/code', 'anyone', showCode, enterCode),
   post('/console/sign-out', 'person', signOut),
   ...formRoutes('/console/confirm', 'person', proofPage, confirm),
@@ -29,17 +30,17 @@ function wantedField(visit: OpenVisit): Markup {
   return html`${hiddenField('to', wantedPage(visit))}${kept !== '' && hiddenField('kept', kept)}`;
 }
 
-export function waitFault(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60);
-  return `There were too many attempts. Wait for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, and try again.`;
-}
-
 function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Answer {
   const choices = organisations.map((one) => ({ value: one.public_id, label: one.name }));
   return formPage(visit, {
     title: 'Sign in',
     faults,
-    intro: notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended. Sign in again.' }),
+    intro: notice(visit.query, {
+      'signed-out': 'You are signed out.',
+      ended: 'The session has ended. Sign in again.',
+      known: 'Sign in now. Attempts of other people have no effect in this browser.',
+      'old-link': 'This link no longer works. Wait, and try again.',
+    }),
     button: 'Sign in',
     fields: (f) => [
       wantedField(visit),
@@ -62,12 +63,6 @@ async function showSignIn(visit: OpenVisit): Promise<Answer> {
   return visit.session?.stage === 'full' ? { to: wantedPage(visit) } : signInPage(visit);
 }
 
-const wrong = 'The email address or the password is wrong. Check both, and try again.';
-
-/**
- * An unknown email address gets the same answer in the same time as a known one. Attempts are counted first, so
- * parallel attempts count too.
- */
 async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;
   const email = plainEmail(sent.text('email'));
@@ -77,24 +72,11 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     password: password === '' && 'Enter your password.',
   });
   if (isFaulty(faults)) return signInPage(visit, faults);
-  const subjects: Subject[] = [
-    { kind: 'account', value: email },
-    { kind: 'address', value: visit.address },
-  ];
-  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  const attempt = { ...visit, action: 'POST /console/sign-in', email };
-  if (seconds > 0) {
-    await auditFailure(attempt, 'too_many_attempts');
-    return refusedFor(signInPage(visit, { password: waitFault(seconds) }), seconds);
-  }
-  const accounts = await findAccounts(app.db, email);
-  const passwords = accounts.map((account) => account.password);
-  const right = await matching(password.slice(0, 2000), passwords);
-  const found = accounts.filter((_, i) => right[i]);
-  if (found.length === 0) {
-    await auditFailure(attempt, accounts.length === 0 ? 'unknown_account' : 'wrong_password');
-    return signInPage(visit, { password: wrong });
-  }
+  const caller = { ...visit, action: 'POST /console/sign-in' };
+  const checked = await checkPassword(caller, email, password);
+  const refused = ({ fault, seconds }: Refusal) => refusedFor(signInPage(visit, { password: fault }), seconds);
+  if ('fault' in checked) return refused(checked);
+  const { accounts: found, subjects } = checked;
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
   if (account === null) return chooseAccount(visit, found);
   const opened = await withUnitOfWork(app, null, async (work) => {
@@ -108,13 +90,20 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
     if (stage === 'full') await auditOwn(work, visit, account.user_id, 'POST /console/sign-in');
     return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
   });
-  if (opened === null) {
-    await auditFailure(attempt, 'wrong_password');
-    return signInPage(visit, { password: wrong });
-  }
+  if (opened === null) return refused(await refuseChanged(caller, email));
   const { stage, token } = opened;
   const to = wantedPage(visit);
-  return { to: stage === 'full' ? to : `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
+  return stage === 'full'
+    ? { to, token, device: knownDevice(visit, account) }
+    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
+}
+
+/** The link of an email about failed attempts. The browser then has a count of its own, so that its person gets in. */
+function knowBrowser({ app, params, device }: OpenVisit): Answer {
+  const isKnown = isDevice(app, params.device!, app.clock.nowMs());
+  return isKnown
+    ? { to: '/console/sign-in?did=known', device: addDevice(app, device, params.device!) }
+    : { to: '/console/sign-in?did=old-link' };
 }
 
 async function chooseAccount(visit: OpenVisit, found: readonly Account[]): Promise<Answer> {
@@ -137,6 +126,7 @@ export async function auditOwn(work: UnitOfWork, { requestId }: OpenVisit, userI
     await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
 }
 
+const enterCodeFault = 'Enter a code.';
 const codeHint = '6 digits from your authenticator app, or a recovery code.';
 
 const codeField = (f: Fields) =>
@@ -156,40 +146,7 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
   return visit.session.stage === 'full' ? { to: wantedPage(visit) } : codePage(visit);
 }
 
-type Refusal = { fault: string; seconds: number };
-
-const proofOf = (visit: PersonVisit) => ({
-  ...visit,
-  action: visit.session.stage === 'full' ? 'POST /console/confirm' : 'POST /console/sign-in/code',
-  email: visit.session.email,
-});
-
-/** Checks the code of the second factor, which has its own throttle. @returns null if the code is right */
-async function codeFault(visit: PersonVisit): Promise<Refusal | null> {
-  const { app, form: sent, address, session } = visit;
-  const { user_id: userId } = session;
-  const code = sent.text('code');
-  if (code === '') return { fault: 'Enter a code.', seconds: 0 };
-  const subjects: Subject[] = [
-    { kind: 'code', value: userId },
-    { kind: 'address', value: address },
-  ];
-  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0) return waitAudited(visit, seconds);
-  const isRight = await withUnitOfWork(app, null, async (work) => {
-    const isUsed = await useSecondFactor(work, userId, code);
-    if (isUsed) await uncountAttempt(work, subjects);
-    return isUsed;
-  });
-  if (isRight) return null;
-  await auditFailure(proofOf(visit), 'wrong_code');
-  return { fault: 'The code is wrong or was used before. Enter the next code.', seconds: 0 };
-}
-
-async function waitAudited(visit: PersonVisit, seconds: number): Promise<Refusal> {
-  await auditFailure(proofOf(visit), 'too_many_attempts');
-  return { fault: waitFault(seconds), seconds };
-}
+const confirmed = (visit: OpenVisit) => ({ ...visit, action: 'POST /console/confirm' });
 
 /** Turns the answer into a 429 if the person must wait for `seconds`. */
 export function refusedFor(answer: Answer, seconds: number): Answer {
@@ -200,15 +157,19 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   const { session, app } = visit;
   if (session === null) return { to: '/console/sign-in' };
   if (session.stage === 'full') return { to: wantedPage(visit) };
-  const wrongCode = await codeFault({ ...visit, session });
-  if (wrongCode !== null) return refusedFor(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  const code = visit.form.text('code');
+  if (code === '') return codePage(visit, { code: enterCodeFault });
+  const checked = await checkCode({ ...visit, action: 'POST /console/sign-in/code' }, session, code);
+  if ('fault' in checked) return refusedFor(codePage(visit, { code: checked.fault }), checked.seconds);
   const token = await withUnitOfWork(app, null, async (work) => {
     const renewed = await renewSession(work, session.session_id, { proved: true });
     // The session may have ended since the person sent the code.
     if (renewed !== null) await auditOwn(work, visit, session.user_id, 'POST /console/sign-in');
     return renewed;
   });
-  return { to: token === null ? '/console/sign-in?did=ended' : wantedPage(visit), token };
+  return token === null
+    ? { to: '/console/sign-in?did=ended', token }
+    : { to: wantedPage(visit), token, device: knownDevice(visit, checked) };
 }
 
 async function signOut({ app, session }: PersonVisit): Promise<Answer> {
@@ -242,30 +203,28 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
   if (session.sso_organisation_id !== null)
     return proofPage(visit, { code: 'Sign in again through the identity provider.' });
+  const refusal = session.has_second_factor ? await codeFaultOf(visit) : await passwordFaultOf(visit, 'password');
   const field = session.has_second_factor ? 'code' : 'password';
-  const refusal = await (field === 'code' ? codeFault(visit) : passwordFaultOf(visit, field));
   if (refusal !== null) return refusedFor(proofPage(visit, { [field]: refusal.fault }), refusal.seconds);
   const token = await withUnitOfWork(app, null, (work) => renewSession(work, session.session_id, { proved: true }));
   return { to: wantedPage(visit), token };
 }
 
+async function codeFaultOf(visit: PersonVisit): Promise<Refusal | null> {
+  const code = visit.form.text('code');
+  if (code === '') return { fault: enterCodeFault, seconds: 0 };
+  const checked = await checkCode(confirmed(visit), visit.session, code);
+  return 'fault' in checked ? checked : null;
+}
+
 /** Checks the password. The throttle of sign-in also counts these attempts. @returns null if the password is right */
 export async function passwordFaultOf(visit: PersonVisit, field: string): Promise<Refusal | null> {
-  const { app, session, form: sent, address } = visit;
+  const { app, session, form: sent } = visit;
   const password = sent.raw(field);
   if (password === '') return { fault: 'Enter your password.', seconds: 0 };
-  const subjects: Subject[] = [
-    { kind: 'account', value: session.email },
-    { kind: 'address', value: address },
-  ];
-  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
-  if (seconds > 0) return waitAudited(visit, seconds);
-  const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
-  const [isRight] = await matching(password.slice(0, 2000), [account?.password ?? null]);
-  if (isRight !== true) {
-    await auditFailure(proofOf(visit), 'wrong_password');
-    return { fault: 'The password is wrong. Try again.', seconds: 0 };
-  }
-  await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
+  const checked = await checkPassword(confirmed(visit), session.email, password, session.user_id);
+  if ('fault' in checked)
+    return checked.seconds > 0 ? checked : { ...checked, fault: 'The password is wrong. Try again.' };
+  await withUnitOfWork(app, null, (work) => uncountAttempt(work, checked.subjects));
   return null;
 }

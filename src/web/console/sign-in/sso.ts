@@ -21,12 +21,12 @@ import {
   holdProvider,
 } from '../../../organisations/users/single-sign-on.ts';
 import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
+import { waitFault } from '../../../organisations/users/sign-in.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { acceptInside, nameFault } from '../invitations/invitation.ts';
 import type { Journey, Claims } from './identity-provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
-import { waitFault } from './sign-in.ts';
 
 /** Pages for sign-in at an organisation's identity provider. The session opens only this organisation. */
 export const ssoRoutes: ConsoleRoute[] = [
@@ -151,7 +151,7 @@ async function returned(visit: OpenVisit, errand: Errand): Promise<Answer> {
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   // Each return from a provider makes us send a request to it, so returns are throttled by IP address.
   const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
-  const seconds = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
+  const { seconds } = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
     return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
   let claims: Claims;
