@@ -12,7 +12,7 @@ function offsetMs(atMs: number, zone: string): number {
   return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** The instant of midnight in the zone. `utcMs`: midnight of the same day in UTC. */
+/** The instant of a time in the zone. `utcMs`: the same day and time in UTC. */
 function midnight(utcMs: number, zone: string): Date {
   // Summer time may begin or end between the guess and midnight, so the offset is read again at the guess.
   const guessMs = utcMs - offsetMs(utcMs, zone);
@@ -41,6 +41,10 @@ export function lastInstantOf(day: string, zone: string): Date | null {
   const end = endOfDay(day, zone);
   return end === null ? null : new Date(end.getTime() - 1);
 }
+
+/** The instant of a full hour of a day in the zone. */
+export const hourOfDay = (day: string, hour: number, zone: string): Date =>
+  midnight(midnightUtcMs(day)! + hour * 3600_000, zone);
 
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);

@@ -17,6 +17,7 @@ import { invitationRuns } from '../sittings/invitations/runs/run.ts';
 import { pruneMails } from '../platform/mail/outbox.ts';
 import { giveUpMails } from '../platform/mail/worker.ts';
 import { forgetLeavingLearners } from '../governance/erasure/forget.ts';
+import { writeScheduledReports } from '../organisations/scheduled-reports/worker.ts';
 import { pruneUserInvitations } from '../organisations/users/invitations.ts';
 import { pruneSessions } from '../organisations/users/sessions.ts';
 import { pruneAttempts } from '../organisations/users/throttle.ts';
@@ -61,6 +62,7 @@ const chores: Record<string, Chore> = {
   invitations: invitationRuns.run,
   old_drafts: invitationRuns.prune,
   reminders: remindLearners,
+  scheduled_reports: writeScheduledReports,
   digest: scrubDigest,
   dry_runs: retentionRuns.prune,
   subject_requests: inOne((work) => pruneRequests(work, limits.subjectRequestTextsMs)),

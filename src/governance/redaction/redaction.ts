@@ -80,6 +80,7 @@ const overwritten: Record<string, string[]> = {
   organisation: ['contact', 'name', 'notices_email', 'suspended_for'],
   review: ['answer', 'decided_by', 'request'],
   saved_view: ['name', 'query'],
+  scheduled_report: ['query'],
   sitting: ['released_by', 'result', 'retake_reason', 'settings', 'supervision', 'supervisor', 'void_reason'],
   sitting_item: ['answer', 'choice', 'rendered'],
   user_account: ['email', 'full_name'],

@@ -1,5 +1,6 @@
 import { type Tx, statement } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
+import { cancelReportLetters } from '../scheduled-reports/scheduled-reports.ts';
 import { removeAccountIfNowhere } from './accounts.ts';
 import { type Role, mayGive } from './roles.ts';
 import { disconnectIdentity } from './single-sign-on.ts';
@@ -91,6 +92,7 @@ export async function changeMember(
   } else {
     await work.tx.query(setRole, [organisationId, userId, to]);
     await endSessions(work, userId);
+    await cancelReportLetters(work, organisationId, userId);
   }
   return 'done';
 }
@@ -108,6 +110,8 @@ export async function leave(work: UnitOfWork, organisationId: number, userId: st
   await endSessions(work, userId);
   await disconnectIdentity(work, organisationId, userId);
   await work.tx.query(remove, [organisationId, userId]);
+  // Only now: a worker that is writing to the person has locked the report, and the removal waited for it.
+  await cancelReportLetters(work, organisationId, userId);
   await removeAccountIfNowhere(work, userId);
 }
 

@@ -23,6 +23,8 @@ export const limits = {
   viewChars: 1000,
   /** Saved views of a person for one list. */
   viewsOfList: 20,
+  scheduledReportsOfPerson: 20,
+  scheduledReportsListed: 500,
   reasonChars: 500,
   supervisionChars: 200,
   /** A learner's answer is cut to this length. */

@@ -808,6 +808,30 @@ create table saved_view (
   constraint saved_view_organisation_id_user_id_path_name_key UNIQUE (organisation_id, user_id, path, name)
 );
 
+create table scheduled_report (
+  day smallint not null,
+  every text not null,
+  hour smallint not null,
+  next_at timestamp with time zone not null,
+  organisation_id bigint not null,
+  page text not null,
+  query text not null,
+  report_id uuid not null,
+  user_id uuid not null,
+  constraint scheduled_report_check CHECK (((day >= 1) AND (day <=
+CASE every
+    WHEN 'week'::text THEN 7
+    ELSE 28
+END))),
+  constraint scheduled_report_every_check CHECK ((every = ANY (ARRAY['week'::text, 'month'::text]))),
+  constraint scheduled_report_hour_check CHECK (((hour >= 0) AND (hour <= 23))),
+  constraint scheduled_report_page_check CHECK ((page = ANY (ARRAY['dashboard'::text, 'distance'::text, 'gaps'::text, 'results'::text]))),
+  constraint scheduled_report_organisation_id_user_id_fkey FOREIGN KEY (organisation_id, user_id) REFERENCES user_membership(organisation_id, user_id) ON DELETE CASCADE,
+  constraint scheduled_report_pkey PRIMARY KEY (organisation_id, report_id),
+  constraint scheduled_report_organisation_id_user_id_page_query_every_d_key UNIQUE (organisation_id, user_id, page, query, every, day)
+);
+CREATE INDEX scheduled_report_next ON public.scheduled_report USING btree (next_at);
+
 create table scope_exit (
   assessed_at bigint not null,
   assessment_id uuid not null,

@@ -19,6 +19,10 @@ const insert = statement('mail.insert')`
 const overdue = statement('mail.overdue')`
   update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`;
 const cancel = statement('mail.cancel')`delete from mail where cause = $1 and status = 'waiting'`;
+const cancelSome = statement('mail.cancel_some')`
+  with ended as (
+    update mail set expires_at = created_at where organisation_id = $1 and starts_with(cause, $2) and status = 'sending')
+  delete from mail where organisation_id = $1 and starts_with(cause, $2) and status = 'waiting'`;
 
 // If a worker stopped while sending, the mail server may have the email, so the service does not send it again.
 const lose = statement('mail.lose')`
@@ -81,6 +85,11 @@ export async function postLetter(
 export async function cancelLetter(work: UnitOfWork, cause: string): Promise<void> {
   await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
+}
+
+/** Cancels all emails of an organisation whose cause begins so. */
+export async function cancelLetters(work: UnitOfWork, organisationId: number, cause: string): Promise<void> {
+  await work.tx.query(cancelSome, [organisationId, cause]);
 }
 
 export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };

@@ -38,6 +38,7 @@ import { distanceRoutes } from './results/distance.ts';
 import { distributionRoutes } from './results/distribution.ts';
 import { gapRoutes } from './results/gaps.ts';
 import { ilrRoutes } from './results/ilr.ts';
+import { scheduledReportRoutes } from './results/scheduled-reports.ts';
 import { reportRoutes } from './results/reports.ts';
 import type { ConsoleRoute } from './kit/route.ts';
 import { viewRoutes } from './dashboard/saved-views.ts';
@@ -69,6 +70,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...distanceRoutes,
   ...gapRoutes,
   ...reportRoutes,
+  ...scheduledReportRoutes,
   ...ilrRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,

@@ -61,6 +61,7 @@ export const crossing: Record<string, string> = {
   'restored.begin_again': 'after a restore all feeds begin again',
   'retention.due': look,
   'sandbox.requests': look,
+  'scheduled_report.organisations': look,
   'sitting.idle': look,
   'sitting.open_count': figure,
   'webhook.all_secrets': 'a new service secret encrypts all secrets of endpoints again',

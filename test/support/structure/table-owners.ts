@@ -74,6 +74,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   retention_policy: ['src/governance/retention'],
   sandbox_request: ['src/organisations'],
   saved_view: ['src/web/console'],
+  scheduled_report: ['src/organisations'],
   service_secret: ['src/server/service-secret.ts'],
   sitting: ['src/sittings'],
   sitting_item: ['src/sittings'],

@@ -269,6 +269,7 @@ suite('the tree', () => {
     'console: forms kept during a sign-in': 150,
     'console: what an owner sets up first': 80,
     'reminders of learners who have not begun': 150,
+    'scheduled reports': 455,
     'full help of every command': 700,
     'XLSX and ODS in for invitations and results, columns of other systems mapped by hand': 1250,
     'groups in the check before inviting, bulk actions for selected learners': 260,

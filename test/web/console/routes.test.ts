@@ -10,6 +10,7 @@ import { limits } from '../../../src/platform/config/limits.ts';
 import { openRequest } from '../../../src/governance/subject-requests/subject-requests.ts';
 import { placeHold } from '../../../src/governance/legal-holds/holds.ts';
 import { orderRun } from '../../../src/governance/retention/run.ts';
+import { scheduleReport } from '../../../src/organisations/scheduled-reports/scheduled-reports.ts';
 import { roles } from '../../../src/organisations/users/roles.ts';
 import { withService } from '../../support/service.ts';
 import { personOf, visitor } from './visitor.ts';
@@ -38,6 +39,11 @@ await service.withUnitOfWork(async (work) => {
   await openRequest(work, other.id, { ...given, caseId: theirCase, receivedAt: new Date(work.nowMs) });
 });
 
+const report = { every: 'week', day: 1, hour: 8, page: 'results', query: '', zone: 'Europe/London' } as const;
+const theirReport = await service.withUnitOfWork((work) =>
+  scheduleReport(work, other.id, { ...report, userId: stranger.userId }),
+);
+
 /** Ids of the other organisation's things, by the parameter that they stand in. */
 const theirs: Record<string, string> = {
   user_id: stranger.userId,
@@ -46,6 +52,7 @@ const theirs: Record<string, string> = {
   retention_id: theirRun,
   case_id: theirCase,
   hold_id: theirHold,
+  report_id: theirReport!,
 };
 
 const filled = (route: ConsoleRoute, ids: Record<string, string> = {}, organisation = org.publicId) =>

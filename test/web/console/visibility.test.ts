@@ -7,6 +7,7 @@ import type { ConsoleRoute, Visit } from '../../../src/web/console/kit/route.ts'
 import { consoleRoutes } from '../../../src/web/console/routes.ts';
 import { addressOf } from '../../../src/web/console/kit/route.ts';
 import { createKey } from '../../../src/integrations/access-keys/keys.ts';
+import { scheduleReport } from '../../../src/organisations/scheduled-reports/scheduled-reports.ts';
 import { addTeamStaff, createTeam, removeTeamStaff } from '../../../src/organisations/teams.ts';
 import { addToTeam, removeFromTeam } from '../../support/teams.ts';
 import type { Answer } from '../../contract/support/client.ts';
@@ -69,6 +70,11 @@ async function viewOf(person: typeof tutor, name: string): Promise<string> {
   return view!.view_id;
 }
 
+async function reportOf(person: typeof tutor): Promise<string> {
+  const report = { every: 'week', day: 1, hour: 8, page: 'results', query: '', zone: 'Europe/London' } as const;
+  return (await service.withUnitOfWork((work) => scheduleReport(work, org.id, { ...report, userId: person.userId })))!;
+}
+
 const seen = await learnerOf('Visible', ours);
 const outside = [await learnerOf('Elsewhere', theirs), await learnerOf('Nowhere', null)];
 const tutor = await personOf(service, org.id, 'tutor');
@@ -80,10 +86,11 @@ for (const { ids } of outside) ids.run_id = await pastedBy(colleague, theirs, 'E
 for (const { ids } of [seen, ...outside]) ids.position = '1';
 seen.ids.view_id = await viewOf(tutor, 'Visible');
 for (const { ids } of outside) ids.view_id = await viewOf(colleague, 'Elsewhere');
+for (const { ids } of outside) ids.report_id = await reportOf(colleague);
 /** Of a result that was imported there are no questions, whosever it is. */
 const ofSittings = ['position'];
 /** What is a person's own, whoever is in it. */
-const ofPerson = ['run_id', 'team_id', 'view_id'];
+const ofPerson = ['run_id', 'team_id', 'view_id', 'report_id'];
 
 const routes = consoleRoutes.filter(
   (route) => typeof route.for !== 'string' && (route.for as readonly string[]).includes('tutor'),

@@ -67,6 +67,7 @@ export const placements: Record<string, Placement> = {
   review: 'organisation',
   sandbox_request: 'organisation',
   saved_view: 'organisation',
+  scheduled_report: 'organisation',
   scope_exit: 'organisation',
   sitting: 'organisation',
   sitting_item: 'organisation',

@@ -406,6 +406,27 @@ create table saved_view (
   foreign key (organisation_id, user_id) references user_membership on delete cascade
 );
 
+-- A page of the console whose link a person gets by email on a day of each week or month.
+create table scheduled_report (
+  organisation_id int8 not null,
+  report_id       uuid not null,
+  user_id         uuid not null,
+  page            text not null check (page in ('dashboard', 'distance', 'gaps', 'results')),
+  -- The filters of the page: IDs, words and dates.
+  query           text not null,
+  every           text not null check (every in ('week', 'month')),
+  -- From 1, which is Monday in a week.
+  day             int2 not null,
+  -- In the time zone of the organisation.
+  hour            int2 not null check (hour between 0 and 23),
+  next_at         timestamptz not null,
+  primary key (organisation_id, report_id),
+  unique (organisation_id, user_id, page, query, every, day),
+  check (day between 1 and case every when 'week' then 7 else 28 end),
+  foreign key (organisation_id, user_id) references user_membership on delete cascade
+);
+create index scheduled_report_next on scheduled_report (next_at);
+
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Learners
@@ -1340,7 +1361,7 @@ begin
     'assessment', 'assessment_change', 'assessment_feed', 'background_job', 'credit_entry', 'digest_cell',
     'distance_total', 'endpoint_notice', 'evidence', 'group_set', 'group_set_group', 'idempotency',
     'import_run_row', 'invitation', 'invitation_run_row', 'key_link', 'key_use', 'learner', 'learner_alias', 'learner_distinct', 'learner_feed',
-    'learner_group', 'membership', 'result_day', 'review', 'saved_view', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
+    'learner_group', 'membership', 'result_day', 'review', 'saved_view', 'scheduled_report', 'scope_exit', 'sitting', 'sitting_item', 'start_code', 'team_staff'] loop
     execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
   end loop;
 end $$;

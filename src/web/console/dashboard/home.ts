@@ -7,6 +7,7 @@ import { empty, facts, moment, notice, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { chartsPart } from './charts.ts';
 import { todayPart } from './dashboard.ts';
+import { scheduleLink } from '../results/scheduled-reports.ts';
 import { gettingStarted, setUpPart } from './getting-started.ts';
 import { type Answer, type ConsoleRoute, type PersonVisit, type Visit, get } from '../kit/route.ts';
 
@@ -76,6 +77,7 @@ async function start(visit: Visit): Promise<Answer> {
   return {
     title: 'Dashboard',
     says: 'Work that needs attention today, with a link to each page.',
+    actions: scheduleLink(visit, 'dashboard'),
     main: [
       notice(query, {
         asked: 'The sandbox is requested. When the operator has created it, this page shows a link.',

@@ -15,6 +15,7 @@ export const otherPages: Readonly<Record<string, string>> = {
   '/results/import': 'Import results',
   '/results/export': 'Export results',
   '/results/lists': 'Funding lists',
+  '/reports': 'Scheduled reports',
   '/results/spread': 'Distribution of placements',
   '/results/progress': 'Starting points and progress',
   '/groups/create': 'Create group',

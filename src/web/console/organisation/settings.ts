@@ -185,6 +185,7 @@ export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 const causeNames: Record<string, string> = {
   invitation: 'Invitation',
   reminder: 'Reminder',
+  scheduled_report: 'Scheduled report',
   key_link: 'Set-up link for a vendor',
   key_made: 'Key created',
   key_rolled: 'Key rotated',

@@ -31,6 +31,7 @@ import {
   typeChoices,
 } from './filter.ts';
 import { exportLink, intervalWords } from './results.ts';
+import { scheduleLink } from './scheduled-reports.ts';
 
 export const distanceRoutes: ConsoleRoute[] = [
   get('/results/progress', learnerReaders, distance, { menu: 'Distance travelled' }),
@@ -136,6 +137,7 @@ async function groupsPage(visit: Visit): Promise<Answer> {
   return listPage<BrowsedGroup>(visit, {
     title,
     intro: html`<p>How far learners have come: each learner’s latest result in a subject against their first. Open a group to see its learners.</p>`,
+    actions: scheduleLink(visit, 'distance'),
     filters: (q) => [
       types.length > 0 && q.select('type', 'Type of group', typeChoices(types), { value: type }),
       q.select('subject', 'Subject', subjectNames, { value: subject }),
@@ -202,6 +204,7 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
     ],
     actions: [
       html`<a href="${withQuery(`${base}/results/gaps`, kept, {})}">Gaps by domain</a><a href="${withQuery(`${base}/results/report`, kept, {})}">Class report (PDF)</a>`,
+      scheduleLink(visit, 'distance'),
       found.rows.length > 0 && exportLink(path, kept, 'Export distance travelled'),
     ],
     caption: 'Learners with their results in each subject',

@@ -17,6 +17,7 @@ import { type Answer, type ConsoleRoute, type Visit, formRoutes, get } from '../
 import { downloaded, formatPage } from './export.ts';
 import { filterQuery, groupFields, groupOf, readResultFilter, subjectNames } from './filter.ts';
 import { exportLink } from './results.ts';
+import { scheduleLink } from './scheduled-reports.ts';
 
 export const gapRoutes: ConsoleRoute[] = [
   get('/results/gaps', learnerReaders, gaps),
@@ -91,9 +92,10 @@ async function gaps(visit: Visit): Promise<Answer> {
     heading: group === null ? undefined : html`Gaps by domain: ${name(group.name)}`,
     back: { to: `${base}/results`, label: 'Results' },
     says: 'The domains of each learner’s latest result. Learners who need most support come first.',
-    actions: rows.length > 0 && [
-      html`<a href="${withQuery(`${base}/results/report`, kept, {})}">Class report (PDF)</a>`,
-      exportLink(path, kept, 'Export gaps'),
+    actions: [
+      rows.length > 0 && html`<a href="${withQuery(`${base}/results/report`, kept, {})}">Class report (PDF)</a>`,
+      scheduleLink(visit, 'gaps'),
+      rows.length > 0 && exportLink(path, kept, 'Export gaps'),
     ],
     filters: () => [groups, filtersOf(visit).select('subject', 'Subject', subjectNames, { value: subject })],
     note: found !== null && needPart(found, domains, subjectName(subject)),

@@ -35,6 +35,7 @@ import {
 } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './filter.ts';
+import { scheduleLink } from './scheduled-reports.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { hiddenField } from '../kit/form.ts';
@@ -107,6 +108,7 @@ async function results(visit: Visit): Promise<Answer> {
     actions: [
       html`<a href="${base}/results/spread">Distribution of placements</a><a href="${base}/results/gaps">Gaps by domain</a><a href="${base}/results/lists">Funding lists</a>`,
       managers.includes(role) && html`<a href="${base}/results/import">Import results</a>`,
+      scheduleLink(visit, 'results'),
       rows.length > 0 && exportLink(path, kept, 'Export results'),
     ],
     filters: () => [fields, !isUsual && hiddenField('sort', query.get('sort') ?? '')],
