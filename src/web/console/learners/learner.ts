@@ -140,7 +140,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, zone } = visit;
   const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
-  return html`<h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
+  return html`<section class="beside"><h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
     Assessed: (row) => day(row.assessed_at, zone),
     Level: plain(({ standing }) => standing.level ?? 'Not placed'),
     '95 % interval': ({ standing }) => intervalWords(standing),
@@ -148,7 +148,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
     Evidence: (row) =>
       html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(row.assessed_at, zone)}</span></a>`,
     Result: (row) => resultLinks(visit, row.assessment_id),
-  })}`;
+  })}</section>`;
 }
 
 function intervalWords({ interval }: LearnerState): string {
