@@ -36,17 +36,29 @@ export type ActFilter = {
   to: Date;
 };
 
-// Only acts have no status. Each of the two statements has its own index, audit_acts or audit_learner_acts.
-const actsOf = (who: 'staff' | 'learners') =>
-  statement(`audit.acts_of_${who}`)`
-  select audit_id, at, actor, action, resource from audit
-   where organisation_id = $1 and status is null and actor ${who === 'staff' ? '<>' : '='} 'learner'
-     and at >= $2 and (at, audit_id) < ($3, $4::int8)
-     and ($5::text is null or actor = $5) and ($6::text[] is null or action = any($6))
-     and ($7::text is null or resource = $7 or starts_with(resource, $7 || ':'))
-   order by at desc, audit_id desc limit $8`;
+const columns = 'audit_id, at, actor, action, resource';
+// Only acts have no status.
+const within = `organisation_id = $1 and status is null and at >= $2 and (at, audit_id) < ($3, $4::int8)`;
+const fits = `($5::text is null or actor = $5) and ($6::text[] is null or action = any($6))
+     and ($7::text is null or resource = $7 or starts_with(resource, $7 || ':'))`;
+const byWhom = `(actor = 'learner') = ($5 is not distinct from 'learner')`;
+const newest = 'order by at desc, audit_id desc limit $8';
 
-const acts = { staff: actsOf('staff'), learners: actsOf('learners') };
+/** Each statement has its own index, so that a filter that matches few acts does not read all of them. */
+const acts = {
+  staff: statement('audit.acts_of_staff')`
+  select ${columns} from audit where ${within} and actor <> 'learner' and ${fits} ${newest}`,
+  learners: statement('audit.acts_of_learners')`
+  select ${columns} from audit where ${within} and actor = 'learner' and ${fits} ${newest}`,
+  person: statement('audit.acts_of_person')`
+  select ${columns} from audit where ${within} and actor <> 'learner' and actor = $5 and ${fits} ${newest}`,
+  kind: statement('audit.acts_of_kind')`
+  select a.* from unnest($6::text[]) as k(action) cross join lateral (
+    select ${columns} from audit where ${within} and action = k.action and ${byWhom} and ${fits} ${newest}) a ${newest}`,
+  object: statement('audit.acts_on_object')`
+  select ${columns} from audit
+   where ${within} and resource collate "C" >= $7 and resource collate "C" < $7 || ';' and ${byWhom} and ${fits} ${newest}`,
+};
 
 /** Acts of learners are found only by the actor `learner`. @returns the newest acts first, from the place `after` on */
 export function findActs(
@@ -58,16 +70,9 @@ export function findActs(
 ): Promise<Act[]> {
   const actions = kind === null ? null : Object.keys(sentences[kind] ?? {});
   const place = after ?? { at: to, id: 0 };
-  return tx.query<Act>(acts[actor === 'learner' ? 'learners' : 'staff'], [
-    organisationId,
-    from,
-    place.at,
-    place.id,
-    actor,
-    actions,
-    object,
-    limit,
-  ]);
+  const ofActor = actor === null ? 'staff' : actor === 'learner' ? 'learners' : 'person';
+  const by = object !== null ? 'object' : kind !== null && ofActor !== 'person' ? 'kind' : ofActor;
+  return tx.query<Act>(acts[by], [organisationId, from, place.at, place.id, actor, actions, object, limit]);
 }
 
 /** The object of an act, and what the audit row says of its result, such as `3 invited, 0 again, 1 refused`. */

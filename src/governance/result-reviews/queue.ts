@@ -44,19 +44,21 @@ const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id`;
 
-// Each rank and subject has its own ordered scan, so a filter only leaves out scans. If the person sees many learners,
-// each scan soon finds visible reviews.
+// Each rank and subject has its own ordered scan, so a filter only leaves out scans. The scans read only the index
+// review_queue, because groups of many learners may have few reviews.
 const everybodys = statement('review.queue')`
   select ${shown} from (
     select r.* from unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id)
      cross join unnest($5::text[]) as s(subject)
      cross join lateral (
-       select q.* from review q
+       select q.rank, q.opened_at, q.assessment_id from review q
         where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
           and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${isVisibleLearner('q.learner_id', '$7')}
           and ${isVisibleLearner('q.learner_id', '$8')}
         order by q.opened_at desc, q.assessment_id desc limit $6) r
-     order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
+     order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) f
+  cross join lateral (
+    select * from review o where o.organisation_id = $1 and o.assessment_id = f.assessment_id and o.decided_at is null offset 0) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`;
 /**
@@ -109,8 +111,11 @@ export async function findWaiting(
   { why, subject, asked: isAsked }: Filter,
   { visibility, within = null, assignedTo = null, after, limit }: Reading,
 ): Promise<Waiting[]> {
-  // The chosen groups are fewer than the visible groups, so the statement reads them first.
-  const [first, also] = within === null ? [visibility, null] : [within, visibility];
+  const sets = [within, visibility].filter((one) => one !== null);
+  // The statement begins with groups that have few members.
+  let few: Visibility = null;
+  for (const set of sets) if (few === null && (await haveFewMembers(tx, organisationId, set))) few = set;
+  const [first = null, also = null] = few === null ? sets : [few, ...sets.filter((one) => one !== few)];
   const wanted = subject === null ? subjects : [subject];
   if (isAsked)
     return tx.query<Waiting>(requested, [
@@ -135,8 +140,7 @@ export async function findWaiting(
     also,
   ];
   if (assignedTo !== null) return tx.query<Waiting>(ofPerson, [...values, assignedTo]);
-  const isFew = first !== null && (await haveFewMembers(tx, organisationId, first));
-  return tx.query<Waiting>(isFew ? ofTeams : everybodys, values);
+  return tx.query<Waiting>(few === null ? everybodys : ofTeams, values);
 }
 
 /** SQL: the number of open reviews under each condition. Each count stops at $2. */

@@ -175,15 +175,18 @@ export async function listDeliveries(
 /** The attempts to an endpoint in one hour. */
 export type Hour = { hour: Date; succeeded: number; failed: number; median_ms: number; slowest_ms: number };
 
+export const maxSummarised = 5000;
 const hours = statement('delivery.hours')`
   select date_bin('1 hour', t.at, '2000-01-01 00:00:00+00') as hour,
          count(*) filter (where t.error is null) as succeeded, count(*) filter (where t.error is not null) as failed,
          (percentile_disc(0.5) within group (order by t.duration_ms))::int4 as median_ms, max(t.duration_ms) as slowest_ms
-    from delivery d join delivery_attempt t on t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id
-   where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3 and t.at >= $4
-   group by 1 order by 1 desc`;
+    from (select d.delivery_id from delivery d
+           where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3
+           order by d.created_at desc limit ${maxSummarised}) d
+    join delivery_attempt t on t.organisation_id = $1 and t.delivery_id = d.delivery_id
+   where t.at >= $4 group by 1 order by 1 desc`;
 
-/** Summarises the attempts in each of the last `count` hours. Only deliveries of the last 3 days are read. */
+/** Summarises the attempts in each of the last `count` hours. Reads the newest deliveries, of the last 3 days. */
 export function hoursOf(tx: Tx, organisationId: number, endpointId: string, nowMs: number, count: number) {
   const ago = (hoursAgo: number) => new Date(nowMs - hoursAgo * 3600_000);
   return tx.query<Hour>(hours, [organisationId, endpointId, ago(72), ago(count)]);

@@ -15,14 +15,31 @@ const membersUpTo = (max: string, visibility: string) => `
 
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
+/** A person's visible learners, if they are few, are counted by group at once. Otherwise, each group is counted. */
+const maxSeen = 2000;
+const countedOnce = (visibility: string) => `
+  visible as materialized (
+    select m.learner_id from membership m
+     where m.organisation_id = $1 and m.group_id = any(${visibility}::uuid[]) and m.left_position is null limit ${maxSeen + 1}),
+  are_few as materialized (select ${visibility}::uuid[] is not null and (select count(*) from visible) <= ${maxSeen} as yes),
+  members_seen as materialized (
+    select m.group_id, count(*)::int4 as members
+      from (select distinct learner_id from visible) v cross join lateral (
+        select o.group_id from membership o
+         where o.organisation_id = $1 and o.learner_id = v.learner_id and o.left_position is null offset 0) m
+     where (select yes from are_few) group by 1)`;
+
 const maxInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
 // If the page token contains a group that the person may not see, the first page is read. Otherwise, the page would
 // show where that group's name is in the order.
 const page = statement('group.browse')`
   with place as materialized (
     select a.type, lower(a.name) as name, a.group_id from learner_group a
-     where a.organisation_id = $1 and a.group_id = $4 and ${isVisibleGroup('a.group_id', '$6')})
-  select ${columns}, ${membersUpTo(maxInList, '$6')} as members
+     where a.organisation_id = $1 and a.group_id = $4 and ${isVisibleGroup('a.group_id', '$6')}),
+  ${countedOnce('$6')}
+  select ${columns}, case when (select yes from are_few)
+           then coalesce((select least(s.members, ${maxInList} + 1) from members_seen s where s.group_id = g.group_id), 0)
+           else ${membersUpTo(maxInList, '$6')} end as members
     from (select * from learner_group g
            where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::boolean is null or g.active = $3)
              and (not exists (select from place)

@@ -87,6 +87,9 @@ create table audit (
   status smallint
 ) partition by RANGE (at);
 CREATE INDEX audit_acts ON ONLY public.audit USING btree (organisation_id, at, audit_id) WHERE ((status IS NULL) AND (actor <> 'learner'::text));
+CREATE INDEX audit_acts_of_actor ON ONLY public.audit USING btree (organisation_id, actor, at, audit_id) WHERE ((status IS NULL) AND (actor <> 'learner'::text));
+CREATE INDEX audit_acts_of_kind ON ONLY public.audit USING btree (organisation_id, action, at, audit_id) WHERE (status IS NULL);
+CREATE INDEX audit_acts_on_object ON ONLY public.audit USING btree (organisation_id, resource COLLATE "C") WHERE ((status IS NULL) AND (resource IS NOT NULL));
 CREATE INDEX audit_learner_acts ON ONLY public.audit USING btree (organisation_id, at, audit_id) WHERE ((status IS NULL) AND (actor = 'learner'::text));
 CREATE INDEX audit_polls ON ONLY public.audit USING btree (organisation_id, actor, audit_id) WHERE ((action = 'GET /assessments'::text) AND (status <> 304));
 CREATE INDEX audit_resource ON ONLY public.audit USING btree (organisation_id, resource) WHERE ((resource IS NOT NULL) AND (status = 200));
@@ -786,7 +789,7 @@ CREATE INDEX review_decided ON public.review USING btree (organisation_id, decid
 CREATE INDEX review_due ON public.review USING btree (organisation_id, due_at, assessment_id) WHERE ((decided_at IS NULL) AND (due_at IS NOT NULL));
 CREATE INDEX review_learner ON public.review USING btree (organisation_id, learner_id);
 CREATE UNIQUE INDEX review_open ON public.review USING btree (organisation_id, assessment_id) WHERE (decided_at IS NULL);
-CREATE INDEX review_queue ON public.review USING btree (organisation_id, rank, subject, opened_at, assessment_id) WHERE (decided_at IS NULL);
+CREATE INDEX review_queue ON public.review USING btree (organisation_id, rank, subject, opened_at, assessment_id) INCLUDE (learner_id) WHERE (decided_at IS NULL);
 
 create table sandbox_request (
   asked_at timestamp with time zone not null,

@@ -147,7 +147,8 @@ function scanOf(by: LearnerSort, up: boolean, source: Source): string {
     source === 'all'
       ? `(${rows('true')} limit $14::int4) l where ${isSeen}`
       : `(select l.learner_id from unnest($14::uuid[]) l(learner_id) where ${isSeen} offset 0) seen
-         cross join lateral (${rows(`${id} = seen.learner_id`)} offset 0) l`;
+         cross join lateral (select ${id}, ${key} as key ${from} and ${id} = seen.learner_id offset 0) l
+         where (l.key, l.learner_id) ${up ? '>' : '<'} ($12::${type}, $13::uuid)`;
   return `
     select l.* from ${next}
      order by l.key${down}, l.learner_id${down} limit ${maxScanned}`;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Database, Statement, Tx } from '../../../src/platform/db/database.ts';
-import { groupNames } from '../../../src/organisations/groups/browse.ts';
+import { browseGroups, groupNames } from '../../../src/organisations/groups/browse.ts';
+import { findActs } from '../../../src/governance/activity/activity.ts';
+import { hoursOf, maxSummarised } from '../../../src/integrations/webhooks/browse.ts';
 import type { InvitationToken } from '../../../src/sittings/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../../src/sittings/invitations/browse.ts';
 import { openErasureGuard } from '../../../src/records/learners/erasure-guard.ts';
@@ -30,7 +32,7 @@ type Reads = Record<string, { alone: number; whole: number }>;
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (value instanceof Date) return `'${value.toISOString()}'`;
-  return Array.isArray(value) ? `'{${value.join(',')}}'` : `'${String(value)}'`;
+  return Array.isArray(value) ? `'{${value.map((one) => `"${String(one)}"`).join(',')}}'` : `'${String(value)}'`;
 }
 
 /** What the statements of a verb read by the plans that the service has, which know nobody's values. */
@@ -181,5 +183,71 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
     assert.ok(all(reads, 'membership') <= 4 * 21, JSON.stringify(reads));
     const named = await groupNames(app.db, id, [], [early]);
     assert.deepEqual(named.map((one) => one.group_id).sort(), [early, some].sort());
+  });
+
+  const waitsFor = (visibility: string[], within: string[]) =>
+    readsOf((tx) =>
+      findWaiting(tx, id, { why: null, subject: null, asked: false }, { visibility, within, after: null, limit: 50 }),
+    );
+
+  test('what waits in a large group for a small team is found by the members of the team', async () => {
+    const reads = await waitsFor([few], [early]);
+    assert.ok(all(reads, 'review') <= 40, JSON.stringify(reads));
+  });
+
+  test('reviews outside two large groups are passed over in an index alone', async () => {
+    const reads = await waitsFor([early], [late]);
+    assert.ok((reads.review?.whole ?? 0) <= 20, JSON.stringify(reads));
+  });
+
+  test('members of large groups are counted for a small team by the members of the team', async () => {
+    await app.db.query(
+      `with made as (
+         insert into group_set (organisation_id, group_set_id, group_ids) values ($1, md5('team')::uuid, $2) returning group_set_id)
+       insert into group_set_group (organisation_id, group_id, group_set_id) select $1, unnest($2::uuid[]), group_set_id from made`,
+      [id, [few, early]],
+    );
+    const filter = { type: null, active: null };
+    const reads = await readsOf((tx) => browseGroups(tx, id, filter, [few], { after: null, limit: 50 }));
+    assert.ok(all(reads, 'membership') <= 600, JSON.stringify(reads));
+    const shown = await browseGroups(app.db, id, filter, [few], { after: null, limit: 50 });
+    assert.deepEqual(Object.fromEntries(shown.map((one) => [one.group_id, one.members])), { [few]: 40, [early]: 40 });
+  });
+
+  test('rare acts are found in the log without the others', async () => {
+    await app.db.query(
+      `insert into audit (organisation_id, at, request_id, actor, action, resource)
+       select $1, $2::timestamptz - n * interval '1 minute', gen_random_uuid(), case when n % 2000 = 1 then 'rare' else 'frequent' end,
+              case when n % 2000 = 2 then 'POST /console/keys/create' else 'POST /console/search' end,
+              case when n % 2000 = 3 then 'object: 3 invited' else 'other' end
+         from generate_series(1, 4000) n`,
+      [id, now],
+    );
+    await app.db.query('vacuum analyze audit');
+    const from = new Date(now.getTime() - 90 * 86_400_000);
+    for (const rare of [{ actor: 'rare' }, { kind: 'key' }, { object: 'object' }, { kind: 'key', actor: 'learner' }]) {
+      const filter = { actor: null, kind: null, object: null, ...rare, from, to: now };
+      let found = 0;
+      const reads = await readsOf(async (tx) => (found = (await findActs(tx, id, filter, null, 50)).length));
+      assert.equal(found, 'actor' in rare && 'kind' in rare ? 0 : 2);
+      const read = Object.keys(reads).filter((table) => table.startsWith('audit'));
+      assert.ok(read.reduce((sum, table) => sum + all(reads, table), 0) <= 10, JSON.stringify([rare, reads]));
+    }
+  });
+
+  test('the hours of an endpoint are those of its newest deliveries', async () => {
+    const endpoint = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+    await app.db.query(
+      `with sent as (
+         insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, status, created_at)
+         select $1, md5('d' || n)::uuid, $2, md5('e' || n)::uuid, 'succeeded', $3::timestamptz - n * interval '1 second'
+           from generate_series(1, ${maxSummarised + 100}) n returning *)
+       insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms)
+       select organisation_id, delivery_id, 1, created_at, 200, 9 from sent`,
+      [id, endpoint, now],
+    );
+    const hours = await hoursOf(app.db, id, endpoint, now.getTime(), 24);
+    const counted = hours.reduce((sum, one) => sum + one.succeeded, 0);
+    assert.equal(counted, maxSummarised);
   });
 });

@@ -755,7 +755,8 @@ create table review (
   check ((requested_at is null) = (due_at is null))
 );
 create unique index review_open on review (organisation_id, assessment_id) where decided_at is null;
-create index review_queue on review (organisation_id, rank, subject, opened_at, assessment_id) where decided_at is null;
+create index review_queue on review (organisation_id, rank, subject, opened_at, assessment_id) include (learner_id)
+  where decided_at is null;
 create index review_due on review (organisation_id, due_at, assessment_id)
   where decided_at is null and due_at is not null;
 create index review_assigned on review (organisation_id, assigned_to)
@@ -1123,6 +1124,9 @@ create index audit_polls on audit (organisation_id, actor, audit_id)
 -- What people and jobs did: a small part of the log. Learners start and finish far more sittings, so those are apart.
 create index audit_acts on audit (organisation_id, at, audit_id) where status is null and actor <> 'learner';
 create index audit_learner_acts on audit (organisation_id, at, audit_id) where status is null and actor = 'learner';
+create index audit_acts_of_actor on audit (organisation_id, actor, at, audit_id) where status is null and actor <> 'learner';
+create index audit_acts_of_kind on audit (organisation_id, action, at, audit_id) where status is null;
+create index audit_acts_on_object on audit (organisation_id, resource collate "C") where status is null and resource is not null;
 -- Partitions have keys of their own: a key over all of them would have to hold the time.
 create table audit_default partition of audit (primary key (organisation_id, audit_id)) default;
 

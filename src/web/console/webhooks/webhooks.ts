@@ -16,7 +16,7 @@ import {
 } from '../../../integrations/webhooks/endpoints/endpoints.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
-import { type Hour, hoursOf } from '../../../integrations/webhooks/browse.ts';
+import { type Hour, hoursOf, maxSummarised } from '../../../integrations/webhooks/browse.ts';
 import { endpointWarning, noticeAfterMs } from '../../../integrations/webhooks/endpoints/health.ts';
 import { type Notice, latestNotices } from '../../../integrations/webhooks/endpoints/notices.ts';
 import { keepMs } from '../../../integrations/webhooks/retention.ts';
@@ -182,7 +182,7 @@ const typeWords = (types: readonly string[]): string => types.map(eventLabel).jo
 function chart(hours: Hour[], zone: string): Content {
   const max = Math.max(...hours.map((one) => one.succeeded + one.failed));
   const slowest = Math.max(...hours.map((one) => one.median_ms));
-  const caption = 'Attempts by hour, with outcome and response time';
+  const caption = `Attempts by hour, of the newest ${number(maxSummarised)} deliveries`;
   return table<Hour>({ caption, none: 'No event was sent in this time.' }, hours, {
     'Hour from': (one) => moment(one.hour, zone),
     Succeeded: numeric((one) => html`${one.succeeded}${bar(one.succeeded, max)}`),
