@@ -29,6 +29,9 @@ const domains: Record<string, string[]> = {
   maths: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'],
 };
 
+/** No record is of a later time. */
+const lastMs = 1_763_072_000_000;
+
 /** Spreads a counter over its range, so that neighbours have nothing in common. */
 const mix = (i: number) => Math.imul(i ^ (i >>> 15), 0x2c1b3c6d) >>> 0;
 
@@ -76,8 +79,8 @@ export const groupsOf = (learner: number) => [
   groupOf('course', 15, learner),
 ];
 
-/** An organisation with n results and 60 groups, committed in batches. */
-export async function fillOrganisation(app: App, n: number): Promise<Organisation> {
+/** An organisation with n results and 60 groups, committed in batches. `untilNow`: the last result is of these days. */
+export async function fillOrganisation(app: App, n: number, { untilNow = false } = {}): Promise<Organisation> {
   const organisation = await makeOrganisation(app, `Bench ${n}`);
   const id = organisation.organisation_id;
   await withUnitOfWork(app, null, async (work) => {
@@ -85,10 +88,12 @@ export async function fillOrganisation(app: App, n: number): Promise<Organisatio
     const each = [...new Map(all.map((group) => [group.ref, group])).values()];
     await ensureGroups(work, await lockFeed(work, id), each, { autocreate: true });
   });
+  const laterMs = untilNow ? app.clock.nowMs() - lastMs : 0;
   const recordAt = (i: number): ReadyRecord => {
     const record = benchRecord(i, n);
     const groups = groupsOf(Number(record.learner.ref.slice(4)));
-    return readyRecord({ ...record, groups }, organisation.public_id, app.clock.nowMs());
+    const assessed_at = new Date(Date.parse(record.assessed_at) + laterMs).toISOString();
+    return readyRecord({ ...record, assessed_at, groups }, organisation.public_id, app.clock.nowMs());
   };
   // A large batch changes each cell of the digest fewer times, and nobody waits for its lock here.
   const batch = 10_000;

@@ -5,7 +5,7 @@ import { ensureGroups } from '../../../src/organisations/groups/create.ts';
 import { addMembers } from '../../../src/organisations/groups/members.ts';
 import { createKey } from '../../../src/integrations/access-keys/keys.ts';
 import type { Organisation } from '../../../src/organisations/organisations.ts';
-import { ensureTeam } from '../../../src/organisations/teams.ts';
+import { addTeamStaff, ensureTeam } from '../../../src/organisations/teams.ts';
 import { createAccount } from '../../../src/organisations/users/accounts.ts';
 import { addMember } from '../../../src/organisations/users/members.ts';
 import { hashPassword } from '../../../src/organisations/users/password.ts';
@@ -19,7 +19,7 @@ export type Sizes = { results: number; groups: number; keys: number; people: num
 
 /** An organisation with what its people see in the console: results, groups, teams, keys, people and invitations. */
 export async function fillConsole(app: App, { results, groups, keys, people }: Sizes): Promise<Organisation> {
-  const organisation = await fillOrganisation(app, results);
+  const organisation = await fillOrganisation(app, results, { untilNow: true });
   const id = organisation.organisation_id;
   await withUnitOfWork(app, feedQueue(id), async (work) => {
     const wanted = Array.from({ length: groups }, (_, n) => ({
@@ -36,9 +36,24 @@ export async function fillConsole(app: App, { results, groups, keys, people }: S
   for (let n = 0; n < 20; n++)
     await withUnitOfWork(app, feedQueue(id), async (work) => {
       const team = await ensureTeam(work, id, { ref: `team-${n}`, name: `Team ${n}` });
-      const members = refs.slice(n * 50, (n + 1) * 50).map(({ ref }) => ref);
+      // The first team is large.
+      const members = refs.slice(n * 50, n * 50 + (n === 0 ? 300 : 50)).map(({ ref }) => ref);
       await addMembers(work, id, team, members, { managingTeams: true });
     });
+  // Ten classes have learners.
+  const classes = await app.db.query<{ group_id: string }>(
+    "select group_id from learner_group where organisation_id = $1 and type = 'class' order by ref limit 10",
+    [id],
+  );
+  for (const [n, { group_id }] of classes.entries())
+    await withUnitOfWork(app, feedQueue(id), (work) =>
+      addMembers(
+        work,
+        id,
+        group_id,
+        refs.slice(n * 25, (n + 1) * 25).map(({ ref }) => ref),
+      ),
+    );
   await withUnitOfWork(app, null, async (work) => {
     for (let n = 0; n < keys; n++)
       await createKey(work, id, { label: `Platform ${n}`, purpose: 'Shows learners their levels', kind: 'live' });
@@ -59,12 +74,14 @@ export async function fillConsole(app: App, { results, groups, keys, people }: S
 
 let hashed: Promise<string> | null = null;
 
-/** A new person in this role, signed in. @returns the token of the session */
+/** A new person in this role, signed in; a tutor in the first team. @returns the token of the session */
 export async function signedIn(app: App, organisationId: number, role: Role, email: string): Promise<string> {
   const password = await (hashed ??= hashPassword('four-short-words-9', app.random));
   return withUnitOfWork(app, null, async (work) => {
     const userId = await createAccount(work, { email, fullName: `Person ${email}`, password });
     await addMember(work, organisationId, userId, role);
+    const team = await ensureTeam(work, organisationId, { ref: 'team-0', name: 'Team 0' });
+    if (role === 'tutor') await addTeamStaff(work, organisationId, team, [userId]);
     await giveSecondFactor(work, userId, makeTotpSecret(app.random));
     return openSession(work, { userId, stage: 'full', client: 'Bench' });
   });
