@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../../platform/app.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import { type Database, type Tx, statement } from '../../../platform/db/database.ts';
@@ -39,12 +39,16 @@ const store = statement('distance.store')`
      set ${[...counts, 'position', 'counted_at'].map((one) => `${one} = excluded.${one}`).join(', ')}`;
 
 /** The number of learners read by one statement. */
-const perPage = 100;
+const perPage = 50;
+/** The first learners are read without pauses, because a request waits for the totals of a small organisation. */
+const readAtOnce = 2000;
+const pauseMs = 10;
 
 async function countAll(tx: Tx, organisationId: number) {
   const totals = new Map<string, DistanceTotal>();
   const [feed] = await tx.query<{ position: number }>(position, [organisationId]);
-  for (let after: string | undefined = nilUuid; after !== undefined;) {
+  let pages = 0;
+  for (let after: string | undefined = nilUuid; after !== undefined; pages += 1) {
     const found: { learner_id: string }[] = await tx.query(learners, [organisationId, after, perPage]);
     const ids = found.map((one) => one.learner_id);
     const rows = await progressOfLearners(tx, organisationId, ids, { subject: null, visibility: null }, 2);
@@ -67,7 +71,7 @@ async function countAll(tx: Tx, organisationId: number) {
     }
     after = found.length < perPage ? undefined : ids.at(-1);
     // A pause lets other requests have their turn.
-    await setImmediate();
+    await delay(pages * perPage < readAtOnce ? 0 : pauseMs);
   }
   return { position: feed!.position, totals };
 }
