@@ -388,7 +388,18 @@ suite('the tree', () => {
   });
 
   test('tests have the rooms of the sources', () => {
-    const own = ['contract', 'laws', 'browser', 'support', 'commands', 'client', 'documents', 'deploy', 'bench'];
+    const own = [
+      'contract',
+      'laws',
+      'browser',
+      'support',
+      'commands',
+      'client',
+      'documents',
+      'deploy',
+      'bench',
+      'fuzz',
+    ];
     const others = ['event-loop', 'examples', 'expressions', 'fixtures', 'item-bank', 'pictures', 'prose'];
     none(
       'rooms',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { systemClock } from '../../../../src/platform/time/clock.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../../../support/service.ts';
@@ -109,7 +110,7 @@ const tokens: Record<string, Behaviour> = {
   'sends a token without a signature': (reply, path, issuer) => {
     if (path !== '/token') return says(reply, metadata(issuer));
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const now = Math.floor(Date.now() / 1000);
+    const now = Math.floor(systemClock.nowMs() / 1000);
     const claims = { iss: issuer, sub: 'owner', aud: 'x', iat: now, exp: now + 60 };
     return says(reply, {
       access_token: 'a',
