@@ -2,7 +2,7 @@ import { isEmailAddress } from '../platform/validation/email.ts';
 import { limits } from '../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isStorableText } from '../platform/validation/personal-data.ts';
 import { type Subject, subjects } from '../engine/scoring/levels.ts';
-import type { OrganisationChanges } from './organisations.ts';
+import type { OrganisationChanges, Organisation } from './organisations.ts';
 
 export type WrittenSettings = {
   name: string;
@@ -90,3 +90,16 @@ export function readSettingsOf(
     },
   };
 }
+
+export const writtenOf = (row: Organisation): WrittenSettings => ({
+  name: row.name,
+  timeZone: row.time_zone,
+  contact: row.contact ?? '',
+  noticesEmail: row.notices_email ?? '',
+  subjects: row.default_subjects,
+  groupAutocreate: row.group_autocreate ? 'on' : 'off',
+  retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
+  reminderDays: row.reminder_days === null ? '' : String(row.reminder_days),
+  fundingRules: row.funding_rules_url ?? '',
+  secondFactor: row.second_factor_for_all ? 'all' : 'some',
+});

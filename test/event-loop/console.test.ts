@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { openRequest } from '../../src/governance/subject-requests/subject-requests.ts';
-import { Form } from '../../src/web/console/kit/form.ts';
 import type { ConsoleRoute } from '../../src/web/console/kit/route.ts';
 import { consoleRoutes } from '../../src/web/console/routes.ts';
 import { addressOf } from '../../src/web/console/kit/route.ts';
@@ -16,6 +15,7 @@ import { password, personOf } from '../web/console/visitor.ts';
 import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 import { cut, fileForm, hangUpAll, multipart, mustBeQuick, send, texts, urlencoded } from './turns.ts';
+import { Form } from '../../src/api/http/form.ts';
 
 /** The worst texts in every field of every form of the console, and in every parameter of its pages. */
 

@@ -5,8 +5,6 @@ import {
   type ResultQuery,
   resultSorts,
 } from '../../../src/records/results/lists/browse-statements.ts';
-import { fundingFilter, fundingLists } from '../../../src/web/console/results/export.ts';
-import { filterNames, isFilter, readFilter } from '../../../src/web/console/results/filter.ts';
 import { startOfDay } from '../../../src/organisations/zone.ts';
 import type { Tx } from '../../../src/platform/db/database.ts';
 import { type Sheet, type SheetFormat, sheetFormats } from '../../../src/platform/formats/sheet.ts';
@@ -16,6 +14,8 @@ import { writeWhole } from '../../kit/in-place.ts';
 import { note, organisationCommand } from '../../kit/open.ts';
 import { sortKey, text, word } from '../../kit/options.ts';
 import { terminal, writeOut } from '../../kit/terminal.ts';
+import { filterNames, isFilter, readFilter } from '../../../src/records/results/lists/filter-query.ts';
+import { fundingFilter, fundingLists } from '../../../src/records/results/lists/funding.ts';
 
 export const target = { format: word(sheetFormats), out: text('FILE') };
 

@@ -1,9 +1,6 @@
 import type { GroupDistribution } from '../../../src/records/results/lists/distribution.ts';
-import { strengthsOf, distributionOf } from '../../../src/records/results/lists/distribution.ts';
+import { countsOf, latestOf, strengthsOf, distributionOf } from '../../../src/records/results/lists/distribution.ts';
 import { everyProgress } from '../../../src/records/results/lists/progress.ts';
-import { levelNames } from '../../../src/web/console/results/filter.ts';
-import { distanceColumns } from '../../../src/web/console/results/distance.ts';
-import { countsOf, latestOf } from '../../../src/web/console/results/distribution.ts';
 import { browseGroup } from '../../../src/organisations/groups/browse.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
@@ -12,6 +9,8 @@ import { missing, organisationCommand } from '../../kit/open.ts';
 import { or, text, uuid, word } from '../../kit/options.ts';
 import { filterOf, queryOf, readTarget, target, writeSheet } from './results-list.ts';
 import { table } from '../../kit/table.ts';
+import { levelNames } from '../../../src/records/results/lists/filter-query.ts';
+import { distanceColumns } from '../../../src/records/results/lists/progress-columns.ts';
 
 const subject = word(subjects, 'S');
 

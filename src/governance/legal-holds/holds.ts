@@ -144,3 +144,6 @@ export async function moveHolds(tx: Tx, organisationId: number, from: string, to
 export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
 }
+
+export const isInForce = (one: Hold, nowMs: number): boolean =>
+  one.released_at === null && (one.ends_at === null || one.ends_at.getTime() > nowMs);

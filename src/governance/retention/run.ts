@@ -193,3 +193,16 @@ export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void
   );
   await retentionRuns.run(app, signal);
 }
+
+/** If a dry run is older, it must be repeated before anything is deleted. */
+const freshMs = 24 * 3600_000;
+export const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
+
+export type Line = { kind: KindName; tally: Tally };
+
+export const linesOf = ({ tally }: Run): Line[] =>
+  kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
+
+/** Whether the data that a dry run counted may be deleted: the dry run must have finished within the last 24 hours. */
+export const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
+  at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;

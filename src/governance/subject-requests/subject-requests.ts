@@ -249,3 +249,12 @@ export async function moveRequests(tx: Tx, organisationId: number, from: string,
 export async function pruneRequests(work: UnitOfWork, keptMs: number): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
 }
+
+export function readStep(step: string, text: string): RequestStep | null {
+  if (step === 'note' || step === 'paused' || step === 'extended') return { kind: step, text };
+  if (step === 'resumed' || step === 'acknowledged') return { kind: step, text: text || null };
+  const outcome = step.replace(/^closed-/, '');
+  return step.startsWith('closed-') && isRequestOutcome(outcome)
+    ? { kind: 'closed', outcome, text: text || null }
+    : null;
+}

@@ -90,3 +90,5 @@ export const learnerRefSchema = {
   minLength: 1,
   maxLength: limits.learnerRefChars,
 };
+
+export const yesOrNo = (text: string | null): boolean | null => (text === 'yes' ? true : text === 'no' ? false : null);

@@ -1,11 +1,11 @@
 import { accountRoutes } from './sign-in/account.ts';
 import { erasureRoutes } from './learners/erasure.ts';
 import { groupRoutes } from './groups/groups.ts';
-import { holdRoutes, dataProtectionRoutes } from './organisation/data-protection.ts';
+import { dataProtectionRoutes } from './organisation/data-protection.ts';
 import { homeRoutes } from './dashboard/home.ts';
 import { keyLinkRoutes } from './keys/key-links.ts';
 import { keyRoutes } from './keys/keys.ts';
-import { deliveryRoutes, resendRoutes } from './webhooks/deliveries.ts';
+import { deliveryRoutes } from './webhooks/deliveries.ts';
 import { activityRoutes } from './organisation/activity.ts';
 import { retentionRoutes } from './organisation/retention.ts';
 import { accessLogRoutes } from './learners/access-log.ts';
@@ -13,13 +13,13 @@ import { webhookRoutes } from './webhooks/webhooks.ts';
 import { creditRoutes } from './organisation/credits.ts';
 import { logRoutes } from './organisation/request-log.ts';
 import { matchingRoutes } from './learners/matching.ts';
-import { mergeRoutes, learnerDetailRoutes } from './learners/details.ts';
+import { learnerDetailRoutes } from './learners/details.ts';
 import { teamRoutes } from './people/teams.ts';
 import { traceRoutes } from './organisation/trace.ts';
 import { invitationRoutes } from './invitations/invitation.ts';
 import { memberRoutes } from './groups/members.ts';
 import { followUpRoutes } from './invitations/follow-up.ts';
-import { invitationLinkRoutes, learnerInvitationRoutes } from './invitations/invitations.ts';
+import { learnerInvitationRoutes } from './invitations/invitations.ts';
 import { inviteOneRoutes } from './invitations/invite-one.ts';
 import { inviteRunRoutes } from './invitations/invite-run.ts';
 import { inviteRoutes } from './invitations/invite.ts';
@@ -44,7 +44,7 @@ import type { ConsoleRoute } from './kit/route.ts';
 import { viewRoutes } from './dashboard/saved-views.ts';
 import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
-import { mailRoutes, settingsRoutes } from './organisation/settings.ts';
+import { settingsRoutes } from './organisation/settings.ts';
 import { signInRoutes } from './sign-in/sign-in.ts';
 import { ssoSettingsRoutes } from './sign-in/sso-settings.ts';
 import { ssoRoutes } from './sign-in/sso.ts';
@@ -59,7 +59,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...inviteRoutes,
   ...inviteRunRoutes,
   ...inviteOneRoutes,
-  ...invitationLinkRoutes,
   ...learnerInvitationRoutes,
   ...followUpRoutes,
   ...resultRoutes,
@@ -78,7 +77,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...reviewChosenRoutes,
   ...reviewChangeRoutes,
   ...matchingRoutes,
-  ...mergeRoutes,
   ...groupRoutes,
   ...memberRoutes,
   ...teamRoutes,
@@ -87,7 +85,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...keyLinkRoutes,
   ...webhookRoutes,
   ...deliveryRoutes,
-  ...resendRoutes,
   ...logRoutes,
   ...traceRoutes,
   ...searchRoutes,
@@ -98,9 +95,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...activityRoutes,
   ...accessLogRoutes,
   ...retentionRoutes,
-  ...holdRoutes,
   ...settingsRoutes,
-  ...mailRoutes,
   ...sandboxRoutes,
   ...ssoSettingsRoutes,
   ...ssoRoutes,

@@ -15,13 +15,18 @@ import { registerAssets } from '../../platform/html/assets.ts';
 import { PasswordsBusy } from '../../organisations/users/password.ts';
 import { needsSecondFactor } from '../../organisations/users/roles.ts';
 import { useMembership } from '../../organisations/users/members.ts';
-import {
-  type Session,
-  clientName,
-  findSession,
-  findSessionOwner,
-  touchSession,
-} from '../../organisations/users/sessions.ts';
+import type { Session } from '../../organisations/users/sessions.ts';
+import { clientName, findSession, findSessionOwner, touchSession } from '../../organisations/users/sessions.ts';
+import { safeAddress, wantedPage } from './kit/browser.ts';
+import { maxKeptBytes, openForm, pageAt, sealForm } from './sign-in/kept-form.ts';
+import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
+import { act, actionOf, addressOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
+import { noteWhatIsShown } from './learners/access-log.ts';
+import { menuFor, pagesFor } from './menu.ts';
+import { consoleRoutes } from './routes.ts';
+import { messagePage } from './kit/page.ts';
+import { Form } from '../../api/http/form.ts';
 import {
   comesFromUs,
   cookieHeader,
@@ -29,18 +34,7 @@ import {
   isSafeOrigin,
   isUnprompted,
   readCookie,
-  safeAddress,
-  wantedPage,
-} from './kit/browser.ts';
-import { Form } from './kit/form.ts';
-import { maxKeptBytes, openForm, pageAt, sealForm } from './sign-in/kept-form.ts';
-import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
-import type { Answer, ConsoleRoute, OpenVisit, Visit, Resource } from './kit/route.ts';
-import { act, actionOf, addressOf, isFor, NoSuchPage, statusOf } from './kit/route.ts';
-import { noteWhatIsShown } from './learners/access-log.ts';
-import { menuFor, pagesFor } from './kit/menu.ts';
-import { consoleRoutes } from './routes.ts';
-import { messagePage } from './kit/page.ts';
+} from '../../api/http/browser.ts';
 
 const touchMs = 60_000;
 

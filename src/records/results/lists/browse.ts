@@ -216,3 +216,11 @@ export async function findResult(
   const { body, ...rest } = row;
   return { ...rest, content: body === null ? null : contentOf(body, rest.assessed_at) };
 }
+
+/** The number of rows in the file. With some filters only an upper limit is known (`exact: false`). */
+export async function maxRows(db: Tx, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
+  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
+  const others = [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source];
+  const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
+  return { n: counted.n, exact: others.every((one) => one === null) && !latest };
+}

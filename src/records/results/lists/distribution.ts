@@ -1,5 +1,10 @@
-import { type Tx, statement } from '../../../platform/db/database.ts';
+import { type Tx, type Database, statement } from '../../../platform/db/database.ts';
 import { type Visibility, isVisibleGroup } from '../../../organisations/groups/visibility.ts';
+import { subjects } from '../../../engine/scoring/levels.ts';
+import type { ResultContent } from '../body.ts';
+import { browseResults } from './browse.ts';
+import { type ResultPageStart, unfiltered } from './browse-statements.ts';
+import { levelNames } from './filter-query.ts';
 
 /** The distribution of groups' results over levels. The counts are sums of the digest's cells. */
 
@@ -83,4 +88,42 @@ export function strengthsOf(
       statuses: new Map([...statuses].map(([status, { length }]) => [status, length])),
     };
   });
+}
+
+/** The page averages the domains of at most this many results of a group, over all subjects. */
+const maxForDomains = 300;
+/** The most pages of results that are read to find results for the averages. */
+const maxLooks = 5;
+
+/** The number of results at each level, in the order of `levelNames`. */
+export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
+  levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
+/** `isMore`: the group has further results, assessed earlier than these. */
+type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
+
+/** Each learner's latest result in each subject; in a large group, only the most recently assessed results. */
+export async function latestOf(
+  db: Database,
+  organisationId: number,
+  groupId: string,
+  visibility: Visibility,
+  looks = maxLooks,
+): Promise<LatestOfGroup> {
+  // One query finds all subjects, because three queries would each read the results of all three subjects.
+  const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
+  const contents: ResultContent[] = [];
+  const next = await db.snapshot(async (tx) => {
+    let after: ResultPageStart | null = null;
+    for (let n = 0; n < looks; n++) {
+      const limit = maxForDomains - contents.length;
+      const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
+      const page = await browseResults(tx, look);
+      contents.push(...page.rows.map(({ content }) => content));
+      after = page.next;
+      if (after === null || !page.isCutShort || contents.length === maxForDomains) break;
+    }
+    return after;
+  });
+  const bySubject = subjects.map((subject) => contents.filter((one) => one.subject === subject));
+  return { bySubject, isMore: next !== null };
 }

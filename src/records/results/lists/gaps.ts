@@ -3,6 +3,11 @@ import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
 import { type ResultContent, contentOf } from '../body.ts';
 import { type ProgressFilter, membersOf } from './progress.ts';
+import { strengthsOf } from './distribution.ts';
+import { placementOf } from './interval.ts';
+import { domainStatus } from '../../evidence/wording.ts';
+import { dayOf } from '../../../organisations/zone.ts';
+import type { Column } from '../../../platform/formats/sheet.ts';
 
 /** The latest result of a learner in a subject. */
 export type Latest = {
@@ -58,4 +63,37 @@ export function byNeed<Row extends Pick<Latest, 'learner_id' | 'content'>>(rows:
       a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || x.learner_id.localeCompare(y.learner_id),
   );
   return keyed.map(({ row }) => row);
+}
+
+/** Imported results may name other domains. A matrix has the most frequent names only. */
+const maxDomains = 8;
+
+type Domains = Latest['content']['domains'];
+export const domainIn = (row: Latest, of: string): Domains[number] | undefined =>
+  row.content.domains.find((one) => one.name === of);
+
+export const domainNames = (rows: readonly Latest[]): string[] => {
+  const found = strengthsOf(rows.map((row) => row.content));
+  const common = found.toSorted((x, y) => y.results - x.results).slice(0, maxDomains);
+  return found.filter((one) => common.includes(one)).map((one) => one.name);
+};
+
+export function gapColumns(domains: readonly string[], zone: string): Column<Latest>[] {
+  const text = (key: string, head: string, width: number, value: (row: Latest) => string | null): Column<Latest> => ({
+    ...{ key, head, width, value },
+    kind: 'text',
+  });
+  return [
+    text('learner', 'Learner', 28, (row) => row.full_name),
+    text('reference', 'Reference', 16, (row) => row.ref),
+    text('placement', 'Placement', 20, (row) => placementOf(row.content)),
+    text('assessed', `Assessed (${zone})`, 14, (row) => dayOf(new Date(row.content.assessed_at_us / 1000), zone)),
+    ...domains.flatMap((one, i): Column<Latest>[] => [
+      text(`domain_${i + 1}`, one, 16, (row) => domainStatus(domainIn(row, one)?.status ?? null)),
+      {
+        ...{ key: `domain_${i + 1}_score`, head: `${one}: score in %`, width: 8, kind: 'number' },
+        value: (row) => domainIn(row, one)?.score_pct ?? null,
+      },
+    ]),
+  ];
 }

@@ -83,3 +83,9 @@ export function levelsGained(first: ResultContent, latest: ResultContent): numbe
   const [fromStep, toStep] = [stepOf(first), stepOf(latest)];
   return fromStep === null || toStep === null ? to - from : toStep - fromStep;
 }
+
+export function intervalWords(probabilities: Record<string, number> | null): string {
+  const found = levelInterval(probabilities);
+  if (found === null) return 'Not recorded';
+  return found.low === found.high ? found.low : `${found.low} to ${found.high}`;
+}

@@ -121,6 +121,13 @@ export async function* everyProgress(tx: Tx, organisationId: number, filter: Pro
 /** `unclear`: the change may be error of measurement. `unmeasured`: the error of a result was not recorded. */
 export type Outcome = 'gain' | 'unclear' | 'loss' | 'unmeasured';
 
+export const outcomeNames: Record<Outcome, string> = {
+  gain: 'Clear gain',
+  unclear: 'No clear change',
+  loss: 'Clear loss',
+  unmeasured: 'Not measured',
+};
+
 /** `gained`: the levels gained; null if a result is not placed. `ability`: the change of the estimate, and its margin. */
 export type Change = { gained: number | null; outcome: Outcome; ability: { change: number; margin: number } | null };
 

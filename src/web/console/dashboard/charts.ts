@@ -10,15 +10,15 @@ import { dayMonthsAfter, dayOf } from '../../../organisations/zone.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
 import { countDays, type DayCount } from '../../../records/results/day-counts.ts';
-import { distributionOf, type GroupDistribution } from '../../../records/results/lists/distribution.ts';
+import { type GroupDistribution, distributionOf, countsOf } from '../../../records/results/lists/distribution.ts';
 import { shortSubjectNames, subjects } from '../../../engine/scoring/levels.ts';
 import { countFunnel } from '../../../sittings/invitations/funnel.ts';
-import { count, day, dayWords, number, numeric, table } from '../kit/blocks.ts';
+import { count, day, dayWords, number } from '../kit/blocks.ts';
 import { barChart, columnChart, lineChart } from '../kit/chart.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import type { Visit } from '../kit/route.ts';
-import { countsOf } from '../results/distribution.ts';
+import { numeric, table } from '../kit/table.ts';
 
 /** Key figures and charts of the dashboard. Each part is for the roles that may open the pages behind it. */
 

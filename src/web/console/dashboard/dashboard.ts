@@ -1,23 +1,20 @@
 import { hasCountedCredits } from '../../../organisations/credits.ts';
 import { countDueRequests } from '../../../governance/subject-requests/subject-requests.ts';
-import { type Tx, statement } from '../../../platform/db/database.ts';
-import { type Visibility, amongMembers, haveFewMembers } from '../../../organisations/groups/visibility.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { waiting } from '../../../sittings/invitations/browse.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { countWithoutRef } from '../../../governance/deduplication/matching.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { countWaiting } from '../../../governance/result-reviews/queue.ts';
 import { integrators, managers, learnerReaders } from '../../../organisations/users/roles.ts';
-import { empty } from '../kit/blocks.ts';
 import { soonMs } from '../organisation/data-protection.ts';
 import { upTo } from '../reviews/review.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
+import { countIntegration } from '../../../integrations/attention.ts';
+import { countInvitations } from '../../../sittings/invitations/attention.ts';
+import { empty } from '../kit/table.ts';
 
 /** The dashboard lists the work that waits today, with links to the pages where the work is done. */
-
-const dayMs = 24 * 3600_000;
 
 type Line = { count: number; to: string; words: [one: string, many: string]; isPressing: boolean };
 
@@ -25,62 +22,6 @@ const line = (count: number, to: string, one: string, many: string, isPressing =
   ...{ count, to, isPressing },
   words: [one, many],
 });
-
-const members = `
-  select distinct m.learner_id from membership m
-   where m.organisation_id = $1 and m.group_id = any($4::uuid[]) and m.left_position is null`;
-
-const unbegun =
-  'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
-
-/** Builds the statement that counts waiting invitations. `from` starts at the teams' members or at all invitations. */
-const invitations = (from: string) => {
-  const counted = (more: string) => `
-    (select count(*)::int4 from (
-       select from ${from} i.organisation_id = $1 and ${more}
-          and ${unbegun} and ($4::uuid[] is null or ${amongMembers('i.learner_id', '$4')}) limit $3) c)`;
-  return `
-  select ${counted(waiting.unopened)} as unopened, ${counted(waiting.ending)} as expiring`;
-};
-const everybodysInvitations = statement('today.invitations', invitations('invitation i where'));
-const invitationsOfTeams = statement(
-  'today.invitations_of_teams',
-  invitations(`(${members}) t cross join lateral (
-    select * from invitation o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) i where`),
-);
-
-type Invitations = { unopened: number; expiring: number };
-
-async function countInvitations(tx: Tx, id: number, visibility: Visibility, nowMs: number): Promise<Invitations> {
-  const values = [id, new Date(nowMs), limits.maxCounted + 1];
-  const isFew = visibility !== null && (await haveFewMembers(tx, id, visibility));
-  const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, visibility]);
-  return rows[0]!;
-}
-
-const integration = statement('today.integration')`
-  select (select count(*)::int4 from (select from delivery d where d.organisation_id = $1 and d.status = 'dead' limit $2) c) as dead,
-         (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'active' and w.failing_since is not null) as failing,
-         (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'disabled') as disabled,
-         (select count(*)::int4 from access_key k
-           where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3) and k.created_at < $4
-             and not exists (select from key_use u where u.organisation_id = $1 and u.key_id = k.key_id and u.last_at >= $4)) as unused,
-         (select count(*)::int4 from access_key k
-           where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
-             and exists (
-               select from key_use u
-                where u.organisation_id = $1 and u.key_id = k.key_id and u.first_at >= $5 and u.first_at > k.created_at + interval '1 day'
-                  and not exists (
-                    select from key_use o
-                     where o.organisation_id = $1 and o.key_id = k.key_id and o.network = u.network and o.first_at < u.first_at))) as elsewhere`;
-
-type Integration = { dead: number; failing: number; disabled: number; unused: number; elsewhere: number };
-
-async function countIntegration(tx: Tx, organisationId: number, nowMs: number): Promise<Integration> {
-  const at = (days: number) => new Date(nowMs - days * dayMs);
-  const values = [organisationId, limits.maxCounted + 1, at(0), at(limits.keyUnusedDays), at(limits.newNetworkDays)];
-  return (await tx.query<Integration>(integration, values))[0]!;
-}
 
 async function learnerLines(visit: Visit): Promise<Line[]> {
   const { app, base, organisationId: id, role } = visit;

@@ -1,5 +1,3 @@
-import { statement } from '../../../platform/db/database.ts';
-import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { roles } from '../../../organisations/users/roles.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -7,22 +5,14 @@ import { holdsNationalInsuranceNumber, isStorableText } from '../../../platform/
 import { safeAddress } from '../kit/browser.ts';
 import { hiddenField } from '../kit/form.ts';
 import { formPage } from '../kit/page.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, post } from '../kit/route.ts';
-import { type View, keptQuery } from '../kit/views.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, post, again } from '../kit/route.ts';
+import { keptQuery } from '../kit/views.ts';
+import { saveView, deleteView } from '../../../organisations/saved-views.ts';
 
 export const viewRoutes: ConsoleRoute[] = [
-  ...formRoutes('/views/save', roles, (visit) => savePage(visit), save),
+  ...formRoutes('/views/save', roles, savePage, save),
   post('/views/{view_id}/delete', roles, remove),
 ];
-
-const saveView = statement('view.save')`
-  insert into saved_view (organisation_id, user_id, view_id, path, name, query)
-  select $1, $2, $3, $4, $5, $6
-   where (select count(*) from saved_view where organisation_id = $1 and user_id = $2 and path = $4) < ${limits.viewsOfList}
-  on conflict (organisation_id, user_id, path, name) do update set query = excluded.query returning view_id`;
-const deleteView = statement('view.delete')`
-  delete from saved_view where organisation_id = $1 and user_id = $2 and view_id = $3
-  returning view_id, name, path, query`;
 
 /** The list and the query of the view that is saved, from the URL or the sent form. */
 function wanted({ query, form: sent, base, app }: Visit) {
@@ -34,13 +24,12 @@ function wanted({ query, form: sent, base, app }: Visit) {
   return isValid ? { list, view: keptQuery(new URLSearchParams(view)) } : { list: '', view: '' };
 }
 
-function savePage(visit: Visit, fault?: string): Answer {
+function savePage(visit: Visit): Answer {
   const { list, view } = wanted(visit);
   return formPage(visit, {
     title: 'Save view',
     says: 'A view keeps the filters, the order and the columns of a list. Only you see it.',
     back: { to: `${visit.base}${list}${view && `?${view}`}`, label: 'List' },
-    faults: fault === undefined ? {} : { view_name: fault },
     button: 'Save view',
     fields: (f) => [
       hiddenField('list', list),
@@ -50,21 +39,18 @@ function savePage(visit: Visit, fault?: string): Answer {
   });
 }
 
-async function save(visit: Visit): Promise<Answer> {
+async function save(visit: Visit) {
   const { app, base, organisationId, userId, form: sent, change } = visit;
   const { list, view } = wanted(visit);
   const name = sent.text('view_name');
   if (!isStorableText(name, limits.viewNameChars) || name === '')
-    return savePage(visit, `Enter a name of 1 to ${limits.viewNameChars} characters.`);
-  const saved = await change(async ({ tx }): Promise<string | null> => {
-    const values = [organisationId, userId, app.random.uuid(), list, name, view];
-    return (await tx.query<{ view_id: string }>(saveView, values))[0]?.view_id ?? null;
-  });
+    return again({ view_name: `Enter a name of 1 to ${limits.viewNameChars} characters.` });
+  const saving = { view_id: app.random.uuid(), path: list, name, query: view };
+  const saved = await change((work) => saveView(work, { organisationId, userId }, saving));
   if (saved === null)
-    return savePage(
-      visit,
-      `You have ${limits.viewsOfList} views of this list, which is the maximum. Delete one first.`,
-    );
+    return again({
+      view_name: `You have ${limits.viewsOfList} views of this list, which is the maximum. Delete one first.`,
+    });
   return { to: `${base}${list}${view && `?${view}`}` };
 }
 
@@ -72,8 +58,10 @@ async function remove(visit: Visit): Promise<Answer> {
   const { base, organisationId, userId, params, change } = visit;
   const viewId = params.view_id!.toLowerCase();
   if (!isUuid(viewId)) throw new NoSuchPage();
-  const take = async ({ tx }: UnitOfWork) => (await tx.query<View>(deleteView, [organisationId, userId, viewId]))[0];
-  const taken = await change(take, (view) => view?.view_id);
+  const taken = await change(
+    (work) => deleteView(work, { organisationId, userId }, viewId),
+    (view) => view?.view_id,
+  );
   if (taken === undefined) throw new NoSuchPage();
   return { to: `${base}${taken.path}` };
 }

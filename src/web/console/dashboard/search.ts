@@ -16,13 +16,15 @@ import { browseLearners } from '../../../records/directory/browse.ts';
 import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { code, label, table } from '../kit/blocks.ts';
+import { code, label } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
+import { hasWords } from '../../../platform/validation/words.ts';
+import { table } from '../kit/table.ts';
 
 /** The search sends its text in the body of a form, because a name or a reference in a URL may name a person. */
 
@@ -75,18 +77,6 @@ async function search(visit: Visit): Promise<Answer> {
       html`<h2>Pages</h2><ul class="choices">${pages.slice(0, maxRows).map(({ to, label: words }) => html`<li><a href="${to}">${words}</a></li>`)}</ul>`,
   ];
   return searchPage(visit, {}, text, sections);
-}
-
-const wordsOf = (text: string) =>
-  text
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter(Boolean);
-
-/** Whether each word of the search is the beginning of a word of the name. */
-function hasWords(called: string, text: string): boolean {
-  const [words, wanted] = [wordsOf(called), wordsOf(text)];
-  return wanted.length > 0 && wanted.every((one) => words.some((word) => word.startsWith(one)));
 }
 
 /** The page of the record that has this ID or reference. Malformed text takes the time of a valid ID. */

@@ -7,8 +7,8 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, noTeamNote, visibilityOf } from '../kit/reader.ts';
-import { day, facts, instant, notice, countWords, code, readToken, readPage, plain } from '../kit/blocks.ts';
-import { type Faults, any, isFaulty } from '../kit/form.ts';
+import { day, facts, instant, notice, countWords, code } from '../kit/blocks.ts';
+import { any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
   groupList,
@@ -22,19 +22,22 @@ import {
   unlessTooMany,
   membersPart,
 } from './members.ts';
-import { type Answer, type ConsoleRoute, type Visit, get, formRoutes } from '../kit/route.ts';
-import { listPage, formPage, confirmPage, messagePage } from '../kit/page.ts';
+import { type Answer, type ConsoleRoute, type Visit, get, formRoutes, routesOf, again } from '../kit/route.ts';
+import { listPage, formPage, confirmPage, refusal } from '../kit/page.ts';
+import { readToken, readPage } from '../kit/paging.ts';
+import { plain } from '../kit/table.ts';
 
 type GroupChange = Parameters<typeof changeGroup>[3];
 
+const ofGroup = routesOf(groupOf);
 export const groupRoutes: ConsoleRoute[] = [
   get('/groups', [...learnerReaders, 'developer'], groups, { menu: 'Groups' }),
   ...formRoutes('/groups/create', managers, createPage, create),
-  get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
-  get('/groups/{group_id}/history', learnerReaders, history),
-  ...formRoutes('/groups/{group_id}/rename', managers, async (one) => renamePage(one, await groupOf(one)), rename),
-  ...formRoutes('/groups/{group_id}/archive', managers, showArchive, (visit) => setActive(visit, false)),
-  ...formRoutes('/groups/{group_id}/bring-back', managers, showBringBack, (visit) => setActive(visit, true)),
+  ofGroup.get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
+  ofGroup.get('/groups/{group_id}/history', learnerReaders, history),
+  ...ofGroup.form('/groups/{group_id}/rename', managers, renamePage, rename),
+  ...ofGroup.form('/groups/{group_id}/archive', managers, showArchive, (...of) => setActive(...of, false)),
+  ...ofGroup.form('/groups/{group_id}/bring-back', managers, showBringBack, (...of) => setActive(...of, true)),
 ];
 
 async function groups(visit: Visit): Promise<Answer> {
@@ -61,12 +64,11 @@ async function groups(visit: Visit): Promise<Answer> {
 
 const typeChoices = (types: readonly string[]) => Object.fromEntries(types.map((type) => [type, typeWords(type)]));
 
-function createPage(visit: Visit, faults: Faults = {}): Answer {
+function createPage(visit: Visit): Answer {
   return formPage(visit, {
     title: 'Create group',
     says: 'A cohort, course, campus or other group of learners.',
     back: { to: `${visit.base}/groups`, label: 'Groups' },
-    faults,
     button: 'Create group',
     fields: (f) => [
       f.select('type', 'Type', typeChoices(clientGroupTypes), {
@@ -81,29 +83,28 @@ function createPage(visit: Visit, faults: Faults = {}): Answer {
   });
 }
 
-async function create(visit: Visit): Promise<Answer> {
+async function create(visit: Visit) {
   const { base, organisationId, form: sent, change } = visit;
   const type = clientGroupTypes.find((one) => one === sent.raw('type'));
   const faults = newGroupFaults(visit);
   if (type === undefined) faults.type = 'Choose a type.';
-  if (type === undefined || isFaulty(faults)) return createPage(visit, faults);
+  if (type === undefined || isFaulty(faults)) return again(faults);
   const described = { type, ref: sent.text('ref'), name: sent.text('group_name') };
-  const made = async (): Promise<Answer> => {
+  const made = async () => {
     const { row, created } = await change(
       (work) => createGroup(work, organisationId, described),
       (result) => result.created && result.row.group_id,
     );
     if (created) return { to: `${base}/groups/${row.group_id}?did=created` };
-    return createPage(visit, { ref: 'A group of this type with this reference exists. Enter another reference.' });
+    return again({ ref: 'A group of this type with this reference exists. Enter another reference.' });
   };
-  return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
+  return unlessTooMany(made(), () => again({ ref: tooMany }));
 }
 
 const tooMany = `Your organisation has ${limits.groupsPerOrganisation} active groups, the maximum. Archive a group first.`;
 
-async function group(visit: Visit): Promise<Answer> {
+async function group(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const { base, role, query } = visit;
-  const found = await groupOf(visit);
   const path = groupPath(visit, found);
   if (path !== `${base}/groups/${found.group_id}`) return { to: path };
   return {
@@ -147,12 +148,11 @@ export function groupActions({ base, role }: Visit, found: BrowsedGroup): Conten
   }</div>`;
 }
 
-function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Answer {
+function renamePage(visit: Visit, found: BrowsedGroup): Answer {
   return formPage(visit, {
     title: 'Rename group',
     heading: html`Rename ${name(found.name)}`,
     back: { to: groupPath(visit, found), label: found.name },
-    faults,
     button: 'Rename group',
     fields: (f) =>
       f.text('group_name', 'Name', {
@@ -162,11 +162,10 @@ function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Ans
   });
 }
 
-async function rename(visit: Visit): Promise<Answer> {
-  const found = await groupOf(visit);
+async function rename(visit: Visit, found: BrowsedGroup) {
   const groupName = visit.form.text('group_name');
   const fault = groupNameFault(groupName);
-  if (fault !== null) return renamePage(visit, found, { group_name: fault });
+  if (fault !== null) return again({ group_name: fault });
   await changeOf(visit, found, { name: groupName });
   return { to: `${groupPath(visit, found)}?did=renamed` };
 }
@@ -177,8 +176,7 @@ const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGr
     () => id,
   );
 
-async function showArchive(visit: Visit): Promise<Answer> {
-  const found = await groupOf(visit);
+async function showArchive(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Archive group?',
     heading: html`Archive ${name(found.name)}?`,
@@ -192,8 +190,7 @@ async function showArchive(visit: Visit): Promise<Answer> {
   });
 }
 
-async function showBringBack(visit: Visit): Promise<Answer> {
-  const found = await groupOf(visit);
+async function showBringBack(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Reactivate group?',
     heading: html`Reactivate ${name(found.name)}?`,
@@ -211,22 +208,16 @@ async function showBringBack(visit: Visit): Promise<Answer> {
 const reachOf = async ({ app, organisationId }: Visit, { group_id: id }: BrowsedGroup): Promise<string> =>
   `Platforms read ${reachInWords(await impactOfGroup(app.db, organisationId, id))} again at their next sync.`;
 
-async function setActive(visit: Visit, active: boolean): Promise<Answer> {
-  const found = await groupOf(visit);
+async function setActive(visit: Visit, found: BrowsedGroup, active: boolean): Promise<Answer> {
   const path = groupPath(visit, found);
   const done = changeOf(visit, found, { active }).then(() => ({
     to: `${path}?did=${active ? 'brought-back' : 'archived'}`,
   }));
-  return unlessTooMany(done, () => ({
-    ...messagePage('The group can’t be reactivated', tooMany),
-    back: { to: path, label: found.name },
-    status: 422,
-  }));
+  return unlessTooMany(done, () => refusal('The group can’t be reactivated', tooMany, { to: path, label: found.name }));
 }
 
-async function history(visit: Visit): Promise<Answer> {
+async function history(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
-  const found = await groupOf(visit);
   // Several changes can have the same time, so the token also says how many of them earlier pages showed.
   const [from = Number.MAX_SAFE_INTEGER, skip = 0] = (readToken(query.get('before'), 'int8', 'int4') ?? []).map(Number);
   const visibility = await visibilityOf(visit);

@@ -16,25 +16,9 @@ import { type Content, type Markup, html } from '../../../platform/html/html.ts'
 import { limits } from '../../../platform/config/limits.ts';
 import { name } from '../kit/frame.ts';
 import type { Visit, Answer, ConsoleRoute } from '../kit/route.ts';
-import { findOr404, NoSuchPage, get, post, formRoutes, onceOf, inBackground } from '../kit/route.ts';
+import { again, routesOf, findOr404, NoSuchPage, get, onceOf, inBackground } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
-import {
-  countWords,
-  yesOrNo,
-  numeric,
-  readPage,
-  uuidIn,
-  code,
-  day,
-  facts,
-  moment,
-  pager,
-  progress,
-  table,
-  number,
-  plain,
-  label,
-} from '../kit/blocks.ts';
+import { countWords, code, day, facts, moment, progress, number, label } from '../kit/blocks.ts';
 import { type Faults, any, faultsIn, Fields, hiddenField, tickBox, chosenIds } from '../kit/form.ts';
 import { recogniseEncoding, UnreadableFile } from '../../../platform/formats/lines.ts';
 import { workbookAsCsv } from '../../../platform/formats/workbook/read.ts';
@@ -43,15 +27,24 @@ import { previewPasted, readPastedRefs } from '../../../organisations/groups/pas
 import { type MembershipRun, membershipRuns, orderMoves } from '../../../organisations/groups/runs.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { formPage, messagePage } from '../kit/page.ts';
+import { formPage, messagePage, refusal } from '../kit/page.ts';
+import { yesOrNo } from '../../../platform/validation/fields.ts';
+import { readPage, uuidIn, pager } from '../kit/paging.ts';
+import { numeric, table, plain } from '../kit/table.ts';
 
+/** Returns a 404, as for an unknown group, if the person may see none of the group's members. */
+export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
+  findOr404(visit, parameter, async (tx, organisationId, id) =>
+    browseGroup(tx, organisationId, id, await visibilityOf(visit)),
+  );
+const ofGroup = routesOf(groupOf);
 /** Staff add members by pasting references, and tick members to remove or move them. */
 export const memberRoutes: ConsoleRoute[] = [
   ...pasteRoutes('/groups/{group_id}/add', 'join'),
   ...pasteRoutes('/groups/{group_id}/take-out', 'leave'),
-  post('/groups/{group_id}/chosen', managers, previewChosen),
-  get('/groups/{group_id}/move-all', managers, previewAll),
-  post('/groups/{group_id}/members', managers, change),
+  ofGroup.post('/groups/{group_id}/chosen', managers, previewChosen),
+  ofGroup.get('/groups/{group_id}/move-all', managers, previewAll),
+  ofGroup.post('/groups/{group_id}/members', managers, change),
   get('/membership-runs/{membership_run_id}', managers, showRun),
 ];
 
@@ -81,19 +74,18 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
 }
 
 function pasteRoutes(path: string, how: 'join' | 'leave'): ConsoleRoute[] {
-  const show = async (visit: Visit) => pastePage(visit, await groupOf(visit), how);
-  return formRoutes(path, managers, show, (visit) => preview(visit, how), { upload: limits.formBytes });
+  const show = (visit: Visit, group: BrowsedGroup) => pastePage(visit, group, how);
+  return ofGroup.form(path, managers, show, (...of) => preview(...of, how), { upload: limits.formBytes });
 }
 
 type How = 'join' | 'leave' | 'move';
 
-function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', faults: Faults = {}): Answer {
+function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave'): Answer {
   const shown = name(group.name);
   return formPage(visit, {
     title: how === 'join' ? 'Add learners' : 'Remove learners',
     heading: how === 'join' ? html`Add learners to ${shown}` : html`Remove learners from ${shown}`,
     back: { to: groupPath(visit, group), label: group.name },
-    faults,
     intro: html`<p>You see the changes before anything is saved.</p>`,
     button: 'Check references',
     upload: true,
@@ -107,9 +99,8 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
   });
 }
 
-async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
+async function preview(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave') {
   const { app, organisationId, form: sent } = visit;
-  const group = await groupOf(visit);
   let file = sent.file('file');
   // References are ASCII, so any encoding that keeps ASCII bytes gives the same references.
   let markBytes = 0;
@@ -118,13 +109,13 @@ async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
     if (file !== null) ({ markBytes } = recogniseEncoding(file));
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error;
-    return pastePage(visit, group, how, { file: `The file can’t be read: ${error.message}.` });
+    return again({ file: `The file can’t be read: ${error.message}.` });
   }
   const pasted = readPastedRefs(file?.subarray(markBytes).toString('latin1') ?? sent.raw('references'));
   const count = pasted.refs.length + pasted.faults.length;
-  if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
+  if (count === 0) return again({ references: 'Enter at least one reference.' });
   const tooMany = `There are ${number(count)} references. Enter at most ${number(limits.pastedRefs)}.`;
-  if (count > limits.pastedRefs) return pastePage(visit, group, how, { references: tooMany });
+  if (count > limits.pastedRefs) return again({ references: tooMany });
   const { concerned, settled, faults } = await previewPasted(app.db, organisationId, group.group_id, pasted, how);
   return confirmation(visit, group, how, concerned, [
     facts({
@@ -147,20 +138,16 @@ function faultsTable(faults: { row: number; sentence: string }[]): Content {
   })}`;
 }
 
-async function previewChosen(visit: Visit): Promise<Answer> {
-  const group = await groupOf(visit);
+export const noneSelected = (back: { to: string; label: string }): Answer =>
+  refusal('No learner is selected', 'Go back and tick at least one learner.', back);
+
+async function previewChosen(visit: Visit, group: BrowsedGroup): Promise<Answer> {
   const ids = chosenIds(visit, 'learner');
-  if (ids.length === 0)
-    return {
-      ...messagePage('No learner is selected', 'Go back and tick at least one learner.'),
-      back: { to: groupPath(visit, group), label: group.name },
-      status: 422,
-    };
+  if (ids.length === 0) return noneSelected({ to: groupPath(visit, group), label: group.name });
   return confirmation(visit, group, visit.form.raw('press') === 'move' ? 'move' : 'leave', ids, null);
 }
 
-async function previewAll(visit: Visit): Promise<Answer> {
-  const group = await groupOf(visit);
+async function previewAll(visit: Visit, group: BrowsedGroup): Promise<Answer> {
   return confirmation(visit, group, 'move', await everybody(visit, group), null, { all: true });
 }
 
@@ -242,9 +229,8 @@ async function confirmation(
   });
 }
 
-async function change(visit: Visit): Promise<Answer> {
+async function change(visit: Visit, group: BrowsedGroup): Promise<Answer> {
   const { app, base, organisationId: id, userId: by, form: sent } = visit;
-  const group = await groupOf(visit);
   const { group_id: here } = group;
   const how = (['join', 'leave', 'move'] as const).find((one) => one === sent.raw('how'));
   const all = sent.raw('all') === 'yes';
@@ -302,12 +288,6 @@ function unchangedWords(run: MembershipRun): string {
   return run.leaves === null ? `${count}: in the group, or erased` : `${count}: not in the group, or erased`;
 }
 
-/** Returns a 404, as for an unknown group, if the person may see none of the group's members. */
-export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
-  findOr404(visit, parameter, async (tx, organisationId, id) =>
-    browseGroup(tx, organisationId, id, await visibilityOf(visit)),
-  );
-
 export const isTeam = ({ type }: Pick<GroupRow, 'type'>): boolean => type === teamType;
 
 /** The URL of a group's page. Teams have their page under Teams, except for developers, who cannot open that page. */
@@ -353,7 +333,7 @@ export const newGroupFaults = ({ form: sent }: Visit): Faults =>
   faultsIn({ ref: groupRefFault(sent.text('ref')), group_name: groupNameFault(sent.text('group_name')) });
 
 /** @param tooMany makes the answer if the organisation has the maximum number of groups */
-export async function unlessTooMany(act: Promise<Answer>, tooMany: () => Answer): Promise<Answer> {
+export async function unlessTooMany<A, B>(act: Promise<A>, tooMany: () => B): Promise<A | B> {
   return act.catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'group_limit_exceeded') return tooMany();
     throw error;

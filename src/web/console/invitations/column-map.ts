@@ -2,13 +2,8 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { keepTableColumns, readTableColumns, type TableKind } from '../../../organisations/table-columns.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { recogniseEncoding } from '../../../platform/formats/lines.ts';
-import {
-  choicesToRemember,
-  type ColumnChoices,
-  isNationalNumber,
-  leftOut,
-  type UnknownColumns,
-} from '../../../records/learners/headings.ts';
+import type { ColumnChoices, UnknownColumns } from '../../../records/learners/headings.ts';
+import { choicesToRemember, isNationalNumber, leftOut } from '../../../records/learners/headings.ts';
 import { type Choice, type Faults, type Fields, hiddenField } from '../kit/form.ts';
 import { formPage } from '../kit/page.ts';
 import type { Page } from '../kit/frame.ts';

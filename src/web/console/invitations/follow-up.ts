@@ -4,17 +4,16 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { subjectOf } from '../../../records/results/facet.ts';
-import {
-  listRetakesDue,
-  maxRetakesRead,
-  retakeDays,
-  type RetakeDue,
-} from '../../../sittings/invitations/retakes-due.ts';
-import { code, day, filters, number, readPage, readToken, table, uuidIn, withQuery, pager } from '../kit/blocks.ts';
+import type { RetakeDue } from '../../../sittings/invitations/retakes-due.ts';
+import { listRetakesDue, maxRetakesRead, retakeDays } from '../../../sittings/invitations/retakes-due.ts';
+import { code, day, filters, number } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { openToken, sealToken, visibilityOf } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
-import { groupFields, levelNames } from '../results/filter.ts';
+import { groupFields } from '../results/filter.ts';
+import { levelNames } from '../../../records/results/lists/filter-query.ts';
+import { readPage, readToken, uuidIn, withQuery, pager } from '../kit/paging.ts';
+import { table } from '../kit/table.ts';
 
 export const followUpRoutes: ConsoleRoute[] = [get('/follow-up', learnerReaders, followUp, { menu: 'Follow up' })];
 

@@ -1,12 +1,9 @@
-import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { handOverRuns } from '../../../sittings/invitations/runs/run.ts';
-import { handOverLinks } from '../../../integrations/access-keys/link.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { findAccounts, saltOf } from '../../../organisations/users/accounts.ts';
-import type { Accepting, UserInvitation } from '../../../organisations/users/invitations.ts';
-import { acceptInvitation, findUserInvitation } from '../../../organisations/users/invitations.ts';
+import { type UserInvitation, findUserInvitation } from '../../../organisations/users/invitations.ts';
 import { hashPassword, passwordFault } from '../../../organisations/users/password.ts';
 import { roleMeanings, roleNames } from '../../../organisations/users/roles.ts';
 import { findProvider } from '../../../organisations/users/single-sign-on.ts';
@@ -17,6 +14,7 @@ import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
 import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
 import { formPage, messagePage } from '../kit/page.ts';
+import { acceptInside } from '../../../integrations/accept-invitation.ts';
 
 /** A colleague who opens the invitation's link creates an account, or adds the organisation to an existing account. */
 export const invitationRoutes: ConsoleRoute[] = [
@@ -72,16 +70,6 @@ async function show(visit: OpenVisit): Promise<Answer> {
 
 export const nameFault = (fullName: string): string | null =>
   isStorableText(fullName, limits.fullNameChars) ? null : 'The name is missing or can’t be stored. Enter your name.';
-
-/** A new account takes over the set-up links and invitation tables of the account that it replaces. */
-export async function acceptInside(work: UnitOfWork, token: string, accepting: Accepting) {
-  const made = await acceptInvitation(work, token, accepting);
-  for (const from of made?.replaced ?? []) {
-    await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
-    await handOverRuns(work, made!.organisationId, { from, to: made!.userId });
-  }
-  return made;
-}
 
 async function accept(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent, params, client, requestId } = visit;

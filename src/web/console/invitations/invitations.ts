@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { csvLine } from '../../../platform/formats/csv.ts';
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
 import type { ListedInvitation, InvitationList, InvitationState } from '../../../sittings/invitations/browse.ts';
 import {
@@ -12,30 +11,15 @@ import { type Purpose, assessmentUrl } from '../../../sittings/invitations/invit
 import { mailInvitations } from '../../../sittings/invitations/email-templates.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
-import {
-  day,
-  notice,
-  pager,
-  readCount,
-  readPage,
-  empty,
-  facts,
-  moment,
-  number,
-  readToken,
-  code,
-  plain,
-  wideOnly,
-  label,
-  type LabelKind,
-} from '../kit/blocks.ts';
+import { type States, day, notice, facts, moment, number, code, label, wordsOf } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField, fieldsOf, chosenIds, any, readonlyField, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { chosenGroups } from './follow-up.ts';
 import { runOf } from './invite.ts';
 import { groupFields } from '../results/filter.ts';
-import { qrCode } from '../kit/qr.ts';
-import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, findOr404 } from '../kit/route.ts';
+import { qrCode } from '../../../platform/html/qr.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { get, post, findOr404, routesOf, again, unless } from '../kit/route.ts';
 import { noTeamNote, visibilityOf, openToken, sealToken } from '../kit/reader.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { messagePage, listPage, confirmPage } from '../kit/page.ts';
@@ -46,13 +30,28 @@ import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
 import { cancelInvitation } from '../../../governance/erasure/cancel-invitation.ts';
+import { headLine, linkLines, linksAtOnce } from '../../../sittings/invitations/links-file.ts';
+import type { Run } from '../../../sittings/invitations/runs/read-runs.ts';
+import { pager, readCount, readPage, readToken } from '../kit/paging.ts';
+import { empty, plain, wideOnly } from '../kit/table.ts';
 
+const ofTable = routesOf(runOf);
+const ofInvitation = routesOf((visit) =>
+  findOr404(visit, 'invitation_id', async (tx, organisationId, id) => {
+    const now = new Date(visit.app.clock.nowMs());
+    return (await findListedInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
+  }),
+);
 export const learnerInvitationRoutes: ConsoleRoute[] = [
   get('/invitations', learnerReaders, list, { menu: 'Invitations' }),
-  get('/invitations/{invitation_id}', learnerReaders, show),
-  post('/invitations/{invitation_id}/extend', inviters, extend),
-  post('/invitations/{invitation_id}/start-code', inviters, release),
-  ...formRoutes('/invitations/{invitation_id}/cancel', inviters, confirmCancel, cancel),
+  ofInvitation.get('/invitations/{invitation_id}', learnerReaders, show),
+  ofInvitation.post('/invitations/{invitation_id}/extend', inviters, extend),
+  ofInvitation.post('/invitations/{invitation_id}/start-code', inviters, release),
+  ...ofInvitation.form('/invitations/{invitation_id}/cancel', inviters, confirmCancel, cancel),
+  ofTable.get('/invite/{run_id}/links', inviters, ofRun),
+  ofTable.get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
+  post('/invitations/links', inviters, ofChosen),
+  post('/invitations/mail', inviters, mail),
 ];
 
 export const purposeNames: Record<Purpose, string> = {
@@ -61,26 +60,17 @@ export const purposeNames: Record<Purpose, string> = {
   end: 'End of the course',
 };
 
-const stateNames: Record<InvitationState, string> = {
-  sent: 'Not begun',
-  opened: 'Begun',
-  paused: 'Paused',
-  used: 'Used',
-  expired: 'Expired',
-  cancelled: 'Cancelled',
-};
-
-const stateKinds: Record<InvitationState, LabelKind> = {
-  sent: 'wait',
-  opened: 'info',
-  paused: 'info',
-  used: 'good',
-  expired: 'bad',
-  cancelled: 'off',
+const states: States<InvitationState> = {
+  sent: ['wait', 'Not begun'],
+  opened: ['info', 'Begun'],
+  paused: ['info', 'Paused'],
+  used: ['good', 'Used'],
+  expired: ['bad', 'Expired'],
+  cancelled: ['off', 'Cancelled'],
 };
 
 const listNames: Record<InvitationList, string> = {
-  ...stateNames,
+  ...wordsOf(states),
   unopened: `Not begun for ${limits.unopenedDays} days`,
   ending: `Ends within ${limits.expiringDays} days, not begun`,
 };
@@ -89,7 +79,7 @@ const listNames: Record<InvitationList, string> = {
 const byEnd: readonly InvitationList[] = ['sent', 'opened', 'expired', 'ending'];
 
 function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | null, zone: string): Content {
-  const shown = label(stateKinds[state], stateNames[state]);
+  const shown = label(...states[state]);
   return state === 'paused' ? html`${shown} until ${moment(idleEnd(at!, resumedAt), zone)}` : shown;
 }
 
@@ -149,15 +139,8 @@ async function list(visit: Visit): Promise<Answer> {
   });
 }
 
-const invitationOf = (visit: Visit): Promise<ListedInvitation> =>
-  findOr404(visit, 'invitation_id', async (tx, organisationId, id) => {
-    const now = new Date(visit.app.clock.nowMs());
-    return (await findListedInvitations(tx, organisationId, [id], await visibilityOf(visit), now))[0];
-  });
-
-async function show(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const one = await invitationOf(visit);
   const resumedAt = await readResumedAt(app.db, id);
   return {
     title: 'Invitation',
@@ -221,9 +204,8 @@ function linkPart({ app, base }: Visit, one: ListedInvitation): Content {
   return html`<h2>Link</h2><p>Give the link only to this learner, because any person with the link can take the assessment. If the learner loses the link, send the same link again.</p>${readonlyField('link', 'Link', url)}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print card', chosen)}${canMail && buttonForm(`${base}/invitations/mail`, 'Send email', chosen)}</div>`;
 }
 
-async function release(visit: Visit): Promise<Answer> {
+async function release(visit: Visit, { invitation_id: id, full_name: fullName }: ListedInvitation): Promise<Answer> {
   const { base, organisationId, zone, userId, change } = visit;
-  const { invitation_id: id, full_name: fullName } = await invitationOf(visit);
   const here = `${base}/invitations/${id}`;
   const made = await change((work) => releaseStartCode(work, organisationId, id, userId), id);
   if (made === null) return { to: here };
@@ -238,30 +220,26 @@ const sayWhy = `Enter a reason of 1 to ${limits.reasonChars} characters on one l
 
 const latestMs = 366 * 24 * 3600_000;
 
-async function extend(visit: Visit): Promise<Answer> {
+async function extend(visit: Visit, one: ListedInvitation): Promise<Answer> {
   const { app, base, zone, organisationId, form: sent, change } = visit;
-  const { invitation_id: id } = await invitationOf(visit);
   const end = lastInstantOf(sent.text('until'), zone);
   const nowMs = app.clock.nowMs();
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
-    return show(visit, { until: 'The last day is out of range. Choose a day after today and within 1 year.' });
+    return show(visit, one, { until: 'The last day is out of range. Choose a day after today and within 1 year.' });
   const retakeReason = sent.text('retake_reason') || null;
   if (retakeReason !== null && !isStorableText(retakeReason, limits.reasonChars))
-    return show(visit, { retake_reason: sayWhy });
-  try {
-    const done = await change((work) => extendInvitation(work, organisationId, id, { end, retakeReason }), id);
-    return { to: `${base}/invitations/${id}${done === undefined ? '' : '?did=extended'}` };
-  } catch (error) {
-    if (!(error instanceof TooSoon)) throw error;
-    return show(visit, { retake_reason: `Enter ${error.expected}.` });
-  }
+    return show(visit, one, { retake_reason: sayWhy });
+  const { invitation_id: id } = one;
+  const done = change((work) => extendInvitation(work, organisationId, id, { end, retakeReason }), id).then(
+    (extended) => ({ to: `${base}/invitations/${id}${extended === undefined ? '' : '?did=extended'}` }),
+  );
+  return unless(done, TooSoon, ({ expected }) => show(visit, one, { retake_reason: `Enter ${expected}.` }));
 }
 
 /** Whether cancelling returns the credit. The form then asks for a reason, which the credit ledger keeps. */
 const givesBack = ({ status, credit_spent, begun }: ListedInvitation) => status === 'open' && credit_spent && !begun;
 
-async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const one = await invitationOf(visit);
+async function confirmCancel(visit: Visit, one: ListedInvitation): Promise<Answer> {
   const here = `${visit.base}/invitations/${one.invitation_id}`;
   if (one.status !== 'open') return { to: here };
   const credit = !one.credit_spent
@@ -278,47 +256,25 @@ async function confirmCancel(visit: Visit, faults: Faults = {}): Promise<Answer>
       credit,
     ],
     button: 'Cancel invitation',
-    faults,
     fields: (f) =>
       givesBack(one) && f.text('reason', 'Reason', { hint: 'The credit ledger shows it, such as “Left the course”.' }),
   });
 }
 
-async function cancel(visit: Visit): Promise<Answer> {
+async function cancel(visit: Visit, one: ListedInvitation) {
   const { base, organisationId, userId, form: sent, change } = visit;
-  const one = await invitationOf(visit);
   const { invitation_id: id } = one;
   const reason = sent.text('reason');
   const isNeeded = givesBack(one) || reason !== '';
-  if (isNeeded && !isStorableText(reason, limits.reasonChars)) return confirmCancel(visit, { reason: sayWhy });
+  if (isNeeded && !isStorableText(reason, limits.reasonChars)) return again({ reason: sayWhy });
   const by = { actor: userId, ...(reason !== '' && { reason }) };
   const done = await change((work) => cancelInvitation(work, organisationId, id, by), id);
   const did = done === null ? '' : done.creditReturned ? '?did=returned' : '?did=cancelled';
   return { to: `${base}/invitations/${id}${did}` };
 }
 
-/** Pages that show invitation links to copy, to print on cards or to email. No URL of these pages contains a link. */
-export const invitationLinkRoutes: ConsoleRoute[] = [
-  get('/invite/{run_id}/links', inviters, ofRun),
-  get('/invite/{run_id}/links.tsv', inviters, fileOfRun),
-  post('/invitations/links', inviters, ofChosen),
-  post('/invitations/mail', inviters, mail),
-];
-
 /** The maximum number of cards on a page: two printed sheets. More QR codes would make the page slow. */
 const linksOnPage = 16;
-const linksAtOnce = 2000;
-
-const columns = ['name', 'reference', 'link', 'until'];
-
-function lineOf({ app, zone }: Visit, one: ListedInvitation): string[] {
-  const { baseUrl } = app.settings;
-  return [one.full_name, one.ref ?? '', assessmentUrl(baseUrl, app.secrets, one), dayOf(one.expires_at, zone)];
-}
-
-const tsv = (visit: Visit, rows: readonly ListedInvitation[]): string =>
-  [columns, ...rows.map((one) => lineOf(visit, one))].map((cells) => csvLine(cells, '\t')).join('');
-
 async function card({ app, zone }: Visit, one: ListedInvitation): Promise<Markup> {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   // Drawing a QR code takes some milliseconds of CPU, so other requests run between two cards.
@@ -352,15 +308,17 @@ async function linksPage(
           writable === 1 ? 'Send 1 email' : `Send ${writable} emails`,
           rows.map((one) => hiddenField('invitation', one.invitation_id)),
         ),
-      fieldsOf(visit).lines('links', 'Links to copy into a spreadsheet', { value: tsv(visit, rows), readonly: true }),
+      fieldsOf(visit).lines('links', 'Links to copy into a spreadsheet', {
+        value: headLine + linkLines(visit, rows),
+        readonly: true,
+      }),
       html`<ul class="cards">${cards}</ul>`,
     ],
   };
 }
 
-async function ofRun(visit: Visit): Promise<Answer> {
+async function ofRun(visit: Visit, { run_id: runId }: Run): Promise<Answer> {
   const { base, path, query } = visit;
-  const { run_id: runId } = await runOf(visit);
   const read = await readerOf(visit, runId);
   const { rows, last } = await readPage((limit) => read(readCount(query, 'after'), limit), linksOnPage);
   const file = html`<p><a href="${path}.tsv">Download all links</a></p>`;
@@ -374,15 +332,14 @@ async function readerOf(visit: Visit, runId: string) {
   return (after: number, limit: number) => findInvitationsOfRun(app.db, organisationId, { ...of, after, limit });
 }
 
-async function fileOfRun(visit: Visit): Promise<Answer> {
-  const { run_id: runId } = await runOf(visit);
+async function fileOfRun(visit: Visit, { run_id: runId }: Run): Promise<Answer> {
   const read = await readerOf(visit, runId);
   // This empty change writes an audit row, because the file contains all names and links.
   await visit.change(async () => true, runId);
-  const parts = [csvLine(columns, '\t')];
+  const parts = [headLine];
   for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
     rows = await read(after, linksAtOnce);
-    parts.push(...rows.map((one) => csvLine(lineOf(visit, one), '\t')));
+    parts.push(linkLines(visit, rows));
   }
   const body = `\uFEFF${parts.join('')}`;
   return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };

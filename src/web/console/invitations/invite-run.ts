@@ -8,44 +8,32 @@ import { type TableRow, inviteColumns } from '../../../sittings/invitations/runs
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import {
-  facts,
-  moment,
-  pager,
-  progress,
-  table,
-  number,
-  count,
-  readCount,
-  readPage,
-  type Cell,
-  code,
-  day,
-  label,
-  numeric,
-} from '../kit/blocks.ts';
+import { facts, moment, progress, number, count, code, day, label } from '../kit/blocks.ts';
 import { type Faults, hiddenField, fieldsOf, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { typeWords } from '../groups/members.ts';
 import { listTeams } from '../../../sittings/invitations/runs/context.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { doubtsForm, readAnswers, runOf, checkTable, readRowsSent } from './invite.ts';
-import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes, inBackground } from '../kit/route.ts';
+import { doubtsForm, runOf, checkTable, readRowsSent } from './invite.ts';
+import { type Answer, type ConsoleRoute, type Visit, inBackground, routesOf } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { confirmPage } from '../kit/page.ts';
+import { readAnswers } from '../../../sittings/invitations/runs/answers.ts';
+import { pager, readCount, readPage } from '../kit/paging.ts';
+import { type Cell, table, numeric } from '../kit/table.ts';
 
+const ofTable = routesOf(runOf);
 export const inviteRunRoutes: ConsoleRoute[] = [
-  get('/invite/{run_id}', inviters, run),
-  post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
-  post('/invite/{run_id}/confirm', inviters, confirm),
-  post('/invite/{run_id}/start', inviters, start),
-  ...formRoutes('/invite/{run_id}/cancel', inviters, confirmCancel, cancel),
+  ofTable.get('/invite/{run_id}', inviters, run),
+  ofTable.post('/invite/{run_id}/rows', inviters, correct, { upload: limits.inviteTableBytes }),
+  ofTable.post('/invite/{run_id}/confirm', inviters, confirm),
+  ofTable.post('/invite/{run_id}/start', inviters, start),
+  ...ofTable.form('/invite/{run_id}/cancel', inviters, confirmCancel, cancel),
 ];
 
 const correctedAtOnce = 100;
 
-async function run(visit: Visit): Promise<Answer> {
-  const found = await runOf(visit);
+async function run(visit: Visit, found: Run): Promise<Answer> {
   if (found.status === 'draft') return draftPage(visit, found);
   return found.status === 'running' || found.status === 'waiting'
     ? runningPage(visit, found)
@@ -244,9 +232,8 @@ const givenOf = (rows: readonly RunRow[]): TableRow[] =>
 
 const isSettled = (row: RunRow) => row.faults === null && row.ready?.doubts === undefined;
 
-async function correct(visit: Visit): Promise<Answer> {
+async function correct(visit: Visit, found: Run): Promise<Answer> {
   const { app, base, organisationId: id, form: sent } = visit;
-  const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
@@ -282,9 +269,8 @@ async function putIn(
   await visit.change((work) => correctRun(work, visit.organisationId, corrected).then(() => null));
 }
 
-async function confirm(visit: Visit): Promise<Answer> {
+async function confirm(visit: Visit, found: Run): Promise<Answer> {
   const { app, base, organisationId, form: sent } = visit;
-  const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
   const asked = new Set(sent.all('asked'));
@@ -299,9 +285,8 @@ async function confirm(visit: Visit): Promise<Answer> {
   return { to };
 }
 
-async function start(visit: Visit): Promise<Answer> {
+async function start(visit: Visit, found: Run): Promise<Answer> {
   const { app, base, organisationId: id, userId: by, form: sent, change } = visit;
-  const found = await runOf(visit);
   const { run_id: runId } = found;
   const to = `${base}/invite/${runId}`;
   if (found.status !== 'draft') return { to };
@@ -367,9 +352,8 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
   };
 }
 
-async function confirmCancel(visit: Visit): Promise<Answer> {
+async function confirmCancel(visit: Visit, found: Run): Promise<Answer> {
   const { base } = visit;
-  const found = await runOf(visit);
   const here = `${base}/invite/${found.run_id}`;
   if (found.status === 'finished' || found.status === 'cancelled') return { to: here };
   const isDraft = found.status === 'draft';
@@ -386,9 +370,8 @@ async function confirmCancel(visit: Visit): Promise<Answer> {
   });
 }
 
-async function cancel(visit: Visit): Promise<Answer> {
+async function cancel(visit: Visit, { run_id: id, status }: Run): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const { run_id: id, status } = await runOf(visit);
   await change((work) => invitationRuns.cancel(work, organisationId, id), id);
   return { to: status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${id}` };
 }

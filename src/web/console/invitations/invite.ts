@@ -2,22 +2,17 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { type Namesake, findNamesakes } from '../../../sittings/invitations/runs/namesakes.ts';
 import type { RunRow, Run } from '../../../sittings/invitations/runs/read-runs.ts';
 import { type Doubt, doubtWords } from '../../../sittings/invitations/runs/row.ts';
-import {
-  type Cells,
-  type TableRow,
-  headingOf,
-  inviteColumns,
-  readInviteTable,
-} from '../../../sittings/invitations/runs/table.ts';
+import type { Cells, TableRow } from '../../../sittings/invitations/runs/table.ts';
+import { headingOf, inviteColumns, readInviteTable } from '../../../sittings/invitations/runs/table.ts';
 import { UnknownColumns } from '../../../records/learners/headings.ts';
 import { columnChoices, columnsPage, rememberColumns, tableFields, tableFiles } from './column-map.ts';
 import { repaired } from '../../../platform/validation/person-name.ts';
 import { sameNameKey } from '../../../records/learners/keys.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
-import { dayWords, number, code, empty, moment, notice, table, numeric } from '../kit/blocks.ts';
-import { type Choice, type Faults, type Form, type Fields, hiddenField, fieldsOf, isFaulty, any } from '../kit/form.ts';
+import { dayWords, number, code, moment, notice } from '../kit/blocks.ts';
+import { type Choice, type Faults, type Fields, hiddenField, fieldsOf, any } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { type Visit, type Answer, type ConsoleRoute, NoSuchPage, get, post, onceOf, findOr404 } from '../kit/route.ts';
+import type { Visit, Answer, ConsoleRoute } from '../kit/route.ts';
+import { formRoutes, again, NoSuchPage, onceOf, findOr404 } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { UnreadableFile } from '../../../platform/formats/lines.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
@@ -30,11 +25,15 @@ import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { formPage } from '../kit/page.ts';
+import { fieldOf } from '../../../sittings/invitations/runs/answers.ts';
+import { empty, table, numeric } from '../kit/table.ts';
 
 /** Staff invite many learners with a table. They correct its rows, then a background job creates the invitations. */
 export const inviteRoutes: ConsoleRoute[] = [
-  get('/invite', inviters, tablePage, { menu: 'Invite learners' }),
-  post('/invite', inviters, readTable, { upload: limits.inviteTableBytes }),
+  ...formRoutes('/invite', inviters, tablePage, readTable, {
+    menu: 'Invite learners',
+    upload: limits.inviteTableBytes,
+  }),
 ];
 
 const meanings: Record<string, string> = {
@@ -98,7 +97,7 @@ export async function readTeam(visit: Visit): Promise<Within | { fault: string }
   return teams.some((team) => team.group_id === chosen) ? { visibility, teamId: chosen } : { fault: 'Choose a team.' };
 }
 
-async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function tablePage(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, userId, query, form: sent } = visit;
   const [within, runs] = await Promise.all([
     withinOf(visit),
@@ -112,7 +111,6 @@ async function tablePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
     };
   return formPage(visit, {
     title: 'Invite learners',
-    faults,
     intro: [
       notice(query, { discarded: 'The table is discarded. No learner was invited.' }),
       html`<p>Choose a workbook or a CSV file, or copy the rows from your spreadsheet and paste them here. You check every row before learners are invited.</p><p><a href="${base}/invite/one">Invite one learner</a></p>`,
@@ -182,14 +180,14 @@ export async function readRowsSent(
   }
 }
 
-async function readTable(visit: Visit): Promise<Answer> {
+async function readTable(visit: Visit) {
   const { base, organisationId: id, userId, change } = visit;
   const within = await readTeam(visit);
-  if ('fault' in within) return tablePage(visit, { team: within.fault });
+  if ('fault' in within) return again({ team: within.fault });
   const choices = await columnChoices(visit, 'invite');
   const rows = await readRowsSent(visit, choices);
   if ('faults' in rows) {
-    if (rows.unknown === undefined) return tablePage(visit, rows.faults);
+    if (rows.unknown === undefined) return again(rows.faults);
     const back = { to: `${base}/invite`, label: 'Invite learners' };
     return columnsPage(visit, rows.unknown, { back, choices: columnsToChoose, hidden: ['team'] });
   }
@@ -207,11 +205,6 @@ export async function runOf(visit: Visit): Promise<Run> {
   if (visit.role === 'tutor' && found.created_by !== visit.userId) throw new NoSuchPage();
   return found;
 }
-
-const fieldOf = ({ row_no }: Pick<RunRow, 'row_no'>) => `row-${row_no}`;
-
-const repairedCells = (cells: Cells): Cells =>
-  Object.fromEntries(Object.entries(cells).map(([column, value]) => [column, repaired(value)]));
 
 const repairedWords = (cells: Cells, doubts: readonly Doubt[]): string =>
   doubts.flatMap(({ about, column }) => (about === 'encoding' ? repaired(cells[column]!) : [])).join(', ');
@@ -276,21 +269,4 @@ export async function doubtsForm(
     more > 0 && html`<p>${number(more)} more rows follow after these.</p>`,
     f.form('Confirm rows', { to }, fields),
   ];
-}
-
-/** @returns the rows as answered, or a fault for each row without an answer */
-export function readAnswers(sent: Form, rows: readonly RunRow[]): { answered: TableRow[] } | { faults: Faults } {
-  const faults: Faults = {};
-  const answered: TableRow[] = [];
-  for (const row of rows) {
-    const { row_no, ready } = row;
-    const cells = row.cells!;
-    const answer = sent.raw(fieldOf(row)).toLowerCase();
-    const accepted = [cells.accepted, ...ready!.doubts!.map(({ about }) => about)].filter(Boolean).join(' ');
-    if (answer === 'as_is') answered.push({ row_no, cells: { ...cells, accepted } });
-    else if (answer === 'repair') answered.push({ row_no, cells: repairedCells(cells) });
-    else if (isUuid(answer)) answered.push({ row_no, cells: { ...cells, learner_id: answer } });
-    else if (answer !== 'out') faults[fieldOf(row)] = `Choose what to do with row ${row_no}.`;
-  }
-  return isFaulty(faults) ? { faults } : { answered };
 }

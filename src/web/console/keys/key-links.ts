@@ -4,7 +4,8 @@ import { limits } from '../../../platform/config/limits.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { type Faults, fieldsOf, buttonForm, readonlyField, isFaulty, faultsIn } from '../kit/form.ts';
 import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
-import { type Visit, type Answer, type ConsoleRoute, NoSuchPage, formRoutes, post, onceOf } from '../kit/route.ts';
+import type { Visit, Answer, ConsoleRoute } from '../kit/route.ts';
+import { again, NoSuchPage, formRoutes, post, onceOf } from '../kit/route.ts';
 import { lastInstantOf } from '../../../organisations/zone.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import type { KeyLink, LinkStatus } from '../../../integrations/access-keys/link.ts';
@@ -18,9 +19,10 @@ import {
   revokeLink,
 } from '../../../integrations/access-keys/link.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { moment, table, label } from '../kit/blocks.ts';
+import { moment, label } from '../kit/blocks.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
+import { table } from '../kit/table.ts';
 
 /** A vendor opens a set-up link to create the key that the link describes. Only the vendor sees the secret. */
 export const keyLinkRoutes: ConsoleRoute[] = [
@@ -49,13 +51,12 @@ export async function linkTable({ app, base, organisationId: id, zone }: Visit):
 
 const lengths = { 15: '15 minutes', 30: '30 minutes', 60: '1 hour', 240: '4 hours' };
 
-async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function offerPage(visit: Visit): Promise<Answer> {
   const { app, base } = visit;
-  const described = await describedFields(visit, faults);
+  const described = await describedFields(visit);
   return formPage(visit, {
     title: 'Create set-up link',
     back: { to: `${base}/keys`, label: 'Keys' },
-    faults,
     intro: html`<p>You describe the key, and the vendor creates it with this link. Only the vendor sees the secret. The vendor needs no account.</p>`,
     button: 'Create set-up link',
     fields: (f) => [
@@ -71,9 +72,9 @@ async function offerPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   });
 }
 
-async function offer(visit: Visit): Promise<Answer> {
+async function offer(visit: Visit) {
   const { app, base, organisation, organisationId: id, zone, userId, form: sent, change } = visit;
-  if (looksForGroups(sent)) return offerPage(visit);
+  if (looksForGroups(sent)) return again();
   const minutes = sent.raw('minutes');
   const read = await readDescribed(visit);
   const address = app.settings.mailServer === null ? '' : sent.text('email');
@@ -85,7 +86,7 @@ async function offer(visit: Visit): Promise<Answer> {
       email: isWrong && 'This is not an email address. Enter one such as name@example.org, or leave the field empty.',
     }),
   };
-  if ('faults' in read || isFaulty(faults)) return offerPage(visit, faults);
+  if ('faults' in read || isFaulty(faults)) return again(faults);
   const linkId = onceOf(visit);
   const lastsMs = Number(minutes) * 60_000;
   const { isMailed } = await change(
@@ -119,8 +120,8 @@ async function revoke({ base, organisationId, params, change }: Visit): Promise<
   return { to: `${base}/keys?did=link-revoked` };
 }
 
-export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
-  const f = fieldsOf(visit, faults);
+export async function describedFields(visit: Visit): Promise<Content> {
+  const f = fieldsOf(visit);
   return [
     enterButton(),
     f.text('label', 'Label', { hint: 'Such as the name of the platform.' }),
@@ -140,7 +141,7 @@ export async function describedFields(visit: Visit, faults: Faults): Promise<Con
       label: 'Restrict to groups',
       hint: `None ticked: all. At most ${limits.keyGroups}. A restricted key always stays read-only.`,
       chosen: visit.form.all('groups'),
-      fault: faults.groups,
+      fault: visit.faults?.groups,
     }),
   ];
 }

@@ -10,10 +10,11 @@ import {
   statusOf,
 } from '../../../integrations/access-keys/keys.ts';
 import { testLine } from '../../../integrations/access-keys/link-page.ts';
-import { type Faults, readonlyField } from '../kit/form.ts';
-import { type Answer, type Visit, type ConsoleRoute, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
+import { readonlyField } from '../kit/form.ts';
+import type { Answer, Visit, ConsoleRoute } from '../kit/route.ts';
+import { createOnce, again, NoSuchPage, get, formRoutes, onceOf, routesOf } from '../kit/route.ts';
 import { type CallHour, callsByHour } from '../../../platform/audit/log.ts';
-import { bar, moment, table, number, numeric, day, facts, notice, code, withLocalTimes, label } from '../kit/blocks.ts';
+import { moment, number, day, facts, notice, code, withLocalTimes, label } from '../kit/blocks.ts';
 import { receiptPdf } from '../../../integrations/access-keys/receipt.ts';
 import { type ScopeInWords, scopeInWords, whatStays } from '../../../integrations/access-keys/scope-words.ts';
 import { type StoredUse, usesOf } from '../../../integrations/access-keys/key-uses.ts';
@@ -24,16 +25,18 @@ import { describedFields, readDescribed, linkTable } from './key-links.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { listPage, formPage, confirmPage } from '../kit/page.ts';
+import { bar, table, numeric } from '../kit/table.ts';
 
+const ofKey = routesOf(keyOf);
 export const keyRoutes: ConsoleRoute[] = [
   get('/keys', integrators, keys, { menu: 'Keys', section: 'integration' }),
   ...formRoutes('/keys/create', integrators, createPage, create, { proof: true }),
-  get('/keys/{key_id}', integrators, key),
-  get('/keys/{key_id}/receipt', integrators, receipt),
-  ...formRoutes('/keys/{key_id}/roll', integrators, async (one) => rollPage(one, await keyOf(one)), roll, {
+  ofKey.get('/keys/{key_id}', integrators, key),
+  ofKey.get('/keys/{key_id}/receipt', integrators, receipt),
+  ...ofKey.form('/keys/{key_id}/roll', integrators, rollPage, roll, {
     proof: true,
   }),
-  ...formRoutes('/keys/{key_id}/revoke', integrators, showRevoke, revoke, { proof: true }),
+  ...ofKey.form('/keys/{key_id}/revoke', integrators, showRevoke, revoke, { proof: true }),
 ];
 
 function state(one: AccessKey, nowMs: number, zone: string): Content {
@@ -100,9 +103,8 @@ const scopeOf = ({ app, organisationId }: Visit, one: AccessKey): Promise<ScopeI
 const keyLink = (base: string, keyId: string | null): Content =>
   keyId && html`<a href="${base}/keys/${keyId}">${keyId}</a>`;
 
-async function key(visit: Visit): Promise<Answer> {
+async function key(visit: Visit, one: AccessKey): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
-  const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
   const [scope, places, requests] = await Promise.all([
     scopeOf(visit, one),
@@ -149,8 +151,7 @@ function groupList({ groups }: ScopeInWords): Content {
   return html`<ul>${groups.map((group) => html`<li>${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
 }
 
-async function receipt(visit: Visit): Promise<Answer> {
-  const key = await keyOf(visit);
+async function receipt(visit: Visit, key: AccessKey): Promise<Answer> {
   const body = receiptPdf({
     organisationName: visit.organisation.name,
     key,
@@ -160,52 +161,46 @@ async function receipt(visit: Visit): Promise<Answer> {
   return { file: { type: 'application/pdf', name: `${key.key_id}.pdf`, body } };
 }
 
-async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const described = await describedFields(visit, faults);
+async function createPage(visit: Visit): Promise<Answer> {
+  const described = await describedFields(visit);
   return formPage(visit, {
     title: 'Create key',
     says: 'Create one key for each platform that reads your results. Its secret is shown once.',
     back: { to: `${visit.base}/keys`, label: 'Keys' },
-    faults,
     button: 'Create key',
     fields: (f) => [described, f.once(visit.app)],
   });
 }
 
-async function create(visit: Visit): Promise<Answer> {
-  const { app, organisationId: id, change } = visit;
-  if (looksForGroups(visit.form)) return createPage(visit);
+async function create(visit: Visit) {
+  const { app, organisationId: id } = visit;
+  if (looksForGroups(visit.form)) return again();
   const read = await readDescribed(visit);
-  if ('faults' in read) return createPage(visit, read.faults);
+  if ('faults' in read) return again(read.faults);
   // The form contains the ID of the key, so a form that is sent twice creates one key and shows its secret once.
   const keyId = keyIdFrom(app.secrets.mac('key_link', `form ${id} ${onceOf(visit)}`, 12));
-  const pair = await change(async (work) => {
-    if ((await findKey(work.tx, id, keyId)) !== undefined) return null;
-    return createKey(work, id, { ...read.description, keyId });
-  }, keyId);
-  return shownPair(visit, keyId, pair, 'The key is created');
+  const pair = await createOnce(visit, keyId, findKey, (work) => createKey(work, id, { ...read.description, keyId }));
+  return shownPair(visit, keyId, pair?.made ?? null, 'The key is created');
 }
 
-function rollPage(visit: Visit, one: AccessKey, faults: Faults = {}): Answer {
+function rollPage(visit: Visit, one: AccessKey): Answer {
   const { app, base, zone } = visit;
   const usual = dayOf(new Date(app.clock.nowMs() + limits.keyOverlapMs), zone);
   return formPage(visit, {
     title: 'Rotate key',
     heading: html`Rotate key ${name(one.label ?? one.key_id)}`,
     back: { to: `${base}/keys/${one.key_id}`, label: 'Key' },
-    faults,
     intro: html`<p>The new key has the same access. Both keys work until the end of the day that you choose. After that, requests with the old key are refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>`,
     button: 'Rotate key',
     fields: (f) => f.text('until', 'Last day of the old key', { type: 'date', initial: usual }),
   });
 }
 
-async function roll(visit: Visit): Promise<Answer> {
+async function roll(visit: Visit, one: AccessKey) {
   const { app, organisation, organisationId: id, zone, form: sent, change } = visit;
-  const one = await keyOf(visit);
   const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
-    return rollPage(visit, one, {
+    return again({
       until: 'The last day is in the past or is not a date. Choose today or a later day, such as 2027-01-31.',
     });
   const rolled = await change(
@@ -213,16 +208,15 @@ async function roll(visit: Visit): Promise<Answer> {
     (result) => typeof result !== 'string' && result.pair.access_key_id,
   );
   if (rolled === 'unknown') throw new NoSuchPage();
-  if (rolled === 'ended') return rollPage(visit, one, { until: 'This key has ended. Create a new key instead.' });
+  if (rolled === 'ended') return again({ until: 'This key has ended. Create a new key instead.' });
   if (rolled === 'rolled') return shownPair(visit, (await keyOf(visit)).replaced_by!, null, 'The key is rotated');
   return shownPair(visit, rolled.pair.access_key_id, rolled.pair, 'The key is rotated', [
     html`The old key, ${one.key_id}, works until ${moment(rolled.old.expires_at!, zone)}. Its page shows its last request.`,
   ]);
 }
 
-async function showRevoke(visit: Visit): Promise<Answer> {
+async function showRevoke(visit: Visit, one: AccessKey): Promise<Answer> {
   const { base, zone } = visit;
-  const one = await keyOf(visit);
   return confirmPage(visit, {
     title: 'Revoke key?',
     heading: html`Revoke key ${name(one.label ?? one.key_id)}?`,
@@ -236,9 +230,8 @@ async function showRevoke(visit: Visit): Promise<Answer> {
   });
 }
 
-async function revoke(visit: Visit): Promise<Answer> {
+async function revoke(visit: Visit, { key_id: keyId }: AccessKey): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const { key_id: keyId } = await keyOf(visit);
   await change((work) => revokeKey(work, organisationId, keyId).then(() => keyId));
   return { to: `${base}/keys?did=revoked` };
 }

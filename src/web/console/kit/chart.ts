@@ -1,5 +1,6 @@
 import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
-import { number, table } from './blocks.ts';
+import { number } from './blocks.ts';
+import { table } from './table.ts';
 
 /** Values of one kind, one for each label of the chart. Null: no value. At most four kinds have a colour. */
 export type Series = { name: string; values: readonly (number | null)[] };

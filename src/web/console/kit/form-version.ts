@@ -3,9 +3,9 @@ import type { Tx } from '../../../platform/db/database.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { lockFeed } from '../../../feed/position.ts';
 import { type Markup, html } from '../../../platform/html/html.ts';
-import { table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import type { Visit } from './route.ts';
+import { table } from './table.ts';
 
 /** A short hash of the stored record. It changes if another person saves the record. */
 export const versionOf = (stored: unknown): string => hash('sha256', JSON.stringify(stored), 'base64url').slice(0, 22);

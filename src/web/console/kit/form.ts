@@ -1,62 +1,8 @@
 import type { App } from '../../../platform/app.ts';
 import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
-import { readFields, readParts } from '../../../api/http/form-fields.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-
-export class Form {
-  #values = new Map<string, string[]>();
-  #files = new Map<string, Buffer>();
-  /** The form was kept during a sign-in, and is shown on its own page or on a page above. */
-  kept: 'own' | 'above' | null = null;
-
-  static of(fields: readonly [string, string][], kept: Form['kept'] = null): Form {
-    const form = new Form();
-    for (const [name, value] of fields) form.#values.set(name, [...form.all(name), value]);
-    form.kept = kept;
-    return form;
-  }
-
-  entries(): [string, string][] {
-    return [...this.#values].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
-  }
-
-  /** @param body text of `application/x-www-form-urlencoded`, or bytes of `multipart/form-data` */
-  static async read(body: unknown, contentType = ''): Promise<Form> {
-    const form = new Form();
-    const sent = Buffer.isBuffer(body)
-      ? await readParts(body, contentType, limits.formParts)
-      : readFields(typeof body === 'string' ? body : '', limits.formFields);
-    for (const [name, value] of sent)
-      if (typeof value !== 'string') {
-        if (value.size > 0) form.#files.set(name, Buffer.from(await value.arrayBuffer()));
-      } else {
-        const values = form.#values.get(name);
-        if (values === undefined) form.#values.set(name, [value]);
-        else values.push(value);
-      }
-    return form;
-  }
-
-  /** The text as the person typed it, because a password may begin with a space. */
-  raw(name: string): string {
-    return this.#values.get(name)?.at(-1) ?? '';
-  }
-
-  text(name: string): string {
-    return this.raw(name).trim();
-  }
-
-  /** Null if no file was chosen. */
-  file(name: string): Buffer | null {
-    return this.#files.get(name) ?? null;
-  }
-
-  /** All values of a field, because each ticked box sends one. */
-  all(name: string): string[] {
-    return this.#values.get(name) ?? [];
-  }
-}
+import { Form } from '../../../api/http/form.ts';
 
 /** For each field with a fault: a sentence that says what to do. */
 export type Faults = Record<string, string>;
@@ -96,21 +42,30 @@ type TextMore = More & {
 
 type Sent = Pick<Form, 'raw' | 'text' | 'all'> & Partial<Pick<Form, 'kept'>>;
 
+/** The value of each field, as `value` of the field. */
+export type Shown = Readonly<Record<string, string | readonly string[]>>;
+
 export class Fields {
   readonly #sent: Sent;
   readonly #path: string;
   readonly #faults: Faults;
+  readonly #shown: Shown;
 
-  constructor(sent: Sent, path: string, faults: Faults) {
+  constructor(sent: Sent, path: string, faults: Faults, shown: Shown = {}) {
     this.#sent = sent;
     this.#path = path;
     this.#faults = faults;
+    this.#shown = shown;
   }
 
   /** A kept form shows what the person entered, not what is stored. Of ticked boxes only the ticked ones are sent. */
   #isKept(name: string, isBox = false): boolean {
     const { kept = null } = this.#sent;
     return kept !== null && (this.#sent.all(name).length > 0 || (isBox && kept === 'own'));
+  }
+
+  #value(name: string, { value = this.#shown[name] as string | undefined }: More): string | undefined {
+    return value;
   }
 
   #sayings(name: string, { hint, fault = this.#faults[name] }: More) {
@@ -134,7 +89,7 @@ export class Fields {
     const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus } = more;
     const { width = type === 'date' ? 20 : 40 } = more;
     const typed = this.#sent.text(name);
-    const shown = this.#isKept(name) && readonly !== true ? typed : (more.value ?? (typed || initial));
+    const shown = this.#isKept(name) && readonly !== true ? typed : (this.#value(name, more) ?? (typed || initial));
     const value = type === 'password' ? (more.value ?? null) : shown;
     const own = attributes({ id: name, name, type, value, autocomplete, inputmode, readonly, autofocus });
     const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null });
@@ -155,9 +110,9 @@ export class Fields {
     return this.#field(name, label, more, (about) => html`<textarea${own}${about}>\n${value}</textarea>`);
   }
 
-  #chosen(name: string, { initial = '', value }: More): string {
+  #chosen(name: string, more: More): string {
     const sent = this.#sent.raw(name);
-    return this.#isKept(name) ? sent : (value ?? (sent || initial));
+    return this.#isKept(name) ? sent : (this.#value(name, more) ?? (sent || more.initial || ''));
   }
 
   select(name: string, label: string, choices: Choices, more: More = {}): Markup {
@@ -175,7 +130,8 @@ export class Fields {
 
   tick(name: string, label: string, choices: Choices, more: More & { values?: readonly string[] } = {}): Markup {
     const sent = this.#sent.all(name);
-    const ticked = this.#isKept(name, true) ? sent : (more.values ?? sent);
+    const { values = this.#shown[name] ?? sent } = more;
+    const ticked = this.#isKept(name, true) ? sent : (values as readonly string[]);
     return this.#boxes('checkbox', name, label, choices, ticked, more);
   }
 
@@ -209,8 +165,10 @@ export class Fields {
   }
 }
 
-export const fieldsOf = ({ form: sent, path }: { form: Form; path: string }, faults: Faults = {}): Fields =>
-  new Fields(sent, path, faults);
+type Filled = { form: Form; path: string; faults?: Faults };
+
+export const fieldsOf = ({ form: sent, path, faults = {} }: Filled, own = faults, shown?: Shown): Fields =>
+  new Fields(sent, path, own, shown);
 
 export function filtersOf({ query, path }: { query: URLSearchParams; path: string }): Fields {
   const text = (name: string) => query.get(name) ?? '';

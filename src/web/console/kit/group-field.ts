@@ -5,10 +5,11 @@ import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isPlainText } from '../../../platform/validation/personal-data.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { type Form, hiddenField, any, fieldsOf } from './form.ts';
+import { hiddenField, any, fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
 import { number } from './blocks.ts';
+import type { Form } from '../../../api/http/form.ts';
 
 /** A field for any number of groups, without a script. Its search button sends the form to the same page. */
 

@@ -1,26 +1,29 @@
 import { type Content, html } from '../../../platform/html/html.ts';
-import { type Columns, type TableWords, filters, pager, table } from './blocks.ts';
-import { type Fields, type Form, type FormOptions, fieldsOf, filtersOf } from './form.ts';
+import { filters } from './blocks.ts';
+import { type Fields, type FormOptions, type Shown, fieldsOf, filtersOf } from './form.ts';
 import type { Page } from './frame.ts';
 import type { Visit } from './route.ts';
 import { chosenColumns, columnsIn, keptColumns, listTools } from './views.ts';
+import { pager } from './paging.ts';
+import { type Columns, type TableWords, table } from './table.ts';
 
 type Head = Omit<Page, 'main'>;
 
 type FormPage = Head &
-  FormOptions & { intro?: Content; button: string; fields?: (f: Fields) => Content; also?: Content };
+  FormOptions & { intro?: Content; button: string; shown?: Shown; fields?: (f: Fields) => Content; also?: Content };
 
-export function formPage(visit: { form: Form; path: string }, page: FormPage): Page {
-  const { intro, button, fields, also, to, cancel = page.back?.to, danger, upload, ...head } = page;
-  const f = fieldsOf(visit, page.faults);
-  return { ...head, main: [intro, f.form(button, { to, cancel, danger, upload }, fields?.(f)), also] };
+export function formPage(visit: Parameters<typeof fieldsOf>[0], page: FormPage): Page {
+  const { intro, button, shown, fields, also, to, cancel = page.back?.to, danger, upload, ...head } = page;
+  const { faults = visit.faults } = head;
+  const f = fieldsOf(visit, faults, shown);
+  return { ...head, faults, main: [intro, f.form(button, { to, cancel, danger, upload }, fields?.(f)), also] };
 }
 
 type ConfirmPage = Omit<FormPage, 'says' | 'back'> & { says: readonly Content[]; back: { to: string; label?: string } };
 
 /** Asks before an action, and says in numbers what the action will do. */
 export function confirmPage(
-  visit: { form: Form; path: string },
+  visit: Parameters<typeof fieldsOf>[0],
   { says, back: { to, label = 'Back' }, danger = true, intro, ...page }: ConfirmPage,
 ): Page {
   const paragraphs = says.map((one) => html`<p>${one}</p>`);
@@ -64,6 +67,17 @@ export async function listPage<Row>(visit: Visit, page: ListPage<Row>): Promise<
     ],
   };
 }
+
+/** Says why a form was refused, if the person must go back to another page. */
+export const refusal = (title: string, text: Content, back?: Page['back'], status = 422) => ({
+  ...messagePage(title, text),
+  ...{ back, status },
+});
+
+export const busyPage = (title: string, text: string) => ({
+  ...messagePage(title, `Go back, and try again in a minute. ${text}`),
+  ...{ status: 503, headers: { 'retry-after': '30' } },
+});
 
 export function messagePage(title: string, ...paragraphs: Content[]): Page {
   return { title, main: paragraphs.map((one) => html`<p>${one}</p>`) };

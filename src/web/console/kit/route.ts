@@ -6,8 +6,9 @@ import { errorFields } from '../../../platform/observability/log.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
 import { type Membership, type Session, holdSession } from '../../../organisations/users/sessions.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import type { Form } from './form.ts';
+import type { Faults } from './form.ts';
 import type { Page } from './frame.ts';
+import type { Form } from '../../../api/http/form.ts';
 
 /** A page, a file, or a redirect with status 303, so that reloading the next page does not send the form again. */
 export type Answer = (
@@ -25,6 +26,10 @@ export type Answer = (
   device?: string;
 };
 
+/** What a form answers. With faults, its page is shown again. */
+type Sent = Answer | { again: Faults };
+export const again = (faults: Faults = {}) => ({ again: faults });
+
 /** The status of a page: by default 422 if it has faults, otherwise 200. */
 export const statusOf = ({ status, faults = {} }: Pick<Extract<Answer, Page>, 'status' | 'faults'>): number =>
   status ?? (Object.keys(faults).length === 0 ? 200 : 422);
@@ -38,6 +43,8 @@ export type OpenVisit = {
   params: Record<string, string>;
   query: URLSearchParams;
   form: Form;
+  /** The faults of the form that was sent, when its page is shown again. */
+  faults?: Faults;
   session: Session | null;
   /** False if another site led here (see isUnprompted). */
   unprompted: boolean;
@@ -89,6 +96,7 @@ export type ConsoleRoute =
 type Audience = ConsoleRoute['for'];
 type VisitOf<For> = For extends 'anyone' ? OpenVisit : For extends 'person' ? PersonVisit : Visit;
 type Handler<For> = (visit: VisitOf<For>) => Answer | Promise<Answer>;
+type Sender<For> = (visit: VisitOf<For>) => Sent | Promise<Sent>;
 type Named = 'for' | 'method' | 'path' | 'handle';
 type More<For> = Partial<Omit<Extract<ConsoleRoute, { for: For extends string ? For : readonly Role[] }>, Named>>;
 
@@ -96,16 +104,37 @@ export const get = <For extends Audience>(path: string, who: For, handle: Handle
   ({ for: who, method: 'GET', path, handle, ...more }) as ConsoleRoute;
 
 export const post = <For extends Audience>(path: string, who: For, handle: Handler<For>, more?: More<For>) =>
-  ({ for: who, method: 'POST', path, handle, ...more }) as ConsoleRoute;
+  ({ for: who, method: 'POST', path, handle, ...more, menu: undefined }) as ConsoleRoute;
 
 export function formRoutes<For extends Audience>(
   path: string,
   who: For,
   show: Handler<For>,
-  send: Handler<For>,
+  send: Sender<For>,
   more?: More<For>,
 ): ConsoleRoute[] {
-  return [get(path, who, show, more), post(path, who, send, more)];
+  const handle: Handler<For> = async (visit) => {
+    const sent = await send(visit);
+    return 'again' in sent ? show({ ...visit, faults: sent.again }) : sent;
+  };
+  return [get(path, who, show, more), post(path, who, handle, more)];
+}
+
+type Roles = readonly Role[];
+
+/** The routes of pages about one record, which `find` reads from the URL before a page is shown or a form is read. */
+export function routesOf<One>(find: (visit: Visit) => Promise<One>) {
+  type Handle<A = Answer> = (visit: Visit, one: One) => A | Promise<A>;
+  const on =
+    <A>(handle: Handle<A>) =>
+    async (visit: Visit) =>
+      handle(visit, await find(visit));
+  return {
+    get: (path: string, who: Roles, handle: Handle, more?: More<Roles>) => get(path, who, on(handle), more),
+    post: (path: string, who: Roles, handle: Handle, more?: More<Roles>) => post(path, who, on(handle), more),
+    form: (path: string, who: Roles, show: Handle, send: Handle<Sent>, more?: More<Roles>) =>
+      formRoutes(path, who, on(show), on(send), more),
+  };
 }
 
 export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {
@@ -170,6 +199,29 @@ export function onceOf({ app, form }: OpenVisit): string {
   const once = form.text('once').toLowerCase();
   return isUuid(once) ? once : app.random.uuid();
 }
+
+/** Creates the record that a form describes, once. @returns null if the form was sent before */
+export const createOnce = <Made>(
+  { organisationId, change }: Visit,
+  id: string,
+  find: (tx: UnitOfWork['tx'], organisationId: number, id: string) => Promise<unknown>,
+  make: (work: UnitOfWork) => Promise<Made>,
+): Promise<{ made: Made } | null> =>
+  change(async (work) => {
+    const isThere = (await find(work.tx, organisationId, id)) !== undefined;
+    return isThere ? null : { made: await make(work) };
+  }, id);
+
+/** Answers an error that the person can correct; any other error is thrown. */
+export const unless = <Done, Kind extends Error, Instead>(
+  done: Promise<Done>,
+  kind: abstract new (...args: never[]) => Kind,
+  instead: (error: Kind) => Instead,
+): Promise<Done | Awaited<Instead>> =>
+  done.catch((error: unknown) => {
+    if (error instanceof kind) return instead(error);
+    throw error;
+  }) as Promise<Done | Awaited<Instead>>;
 
 /** Starts a job, and logs its failure as `failed`. If this process ends, another process continues the job. */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>

@@ -1,17 +1,11 @@
 import { type Content, attributes, html } from '../../../platform/html/html.ts';
-import { statement } from '../../../platform/db/database.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import type { Columns } from './blocks.ts';
 import { fieldsOf, hiddenField } from './form.ts';
 import type { Visit } from './route.ts';
+import { listViews } from '../../../organisations/saved-views.ts';
+import type { Columns } from './table.ts';
 
 /** A person chooses the columns of a list, and saves its filters, order and columns as a view with a name. */
 
-export type View = { view_id: string; name: string; path: string; query: string };
-
-const listViews = statement('view.list')`
-  select view_id, name, path, query from saved_view
-   where organisation_id = $1 and user_id = $2 and path = $3 order by name, view_id limit ${limits.viewsOfList}`;
 /** Parameters of a URL that belong to one visit of the list. */
 const passing = ['after', 'before', 'from', 'did'];
 
@@ -40,7 +34,7 @@ export const keptColumns = (query: URLSearchParams): Content =>
 /** The views of the list, and the forms that choose columns and save a view. */
 export async function listTools<Row>(visit: Visit, columns: Columns<Row>): Promise<Content> {
   const { app, organisationId, userId, path, query, base } = visit;
-  const views = await app.db.query<View>(listViews, [organisationId, userId, path.slice(base.length)]);
+  const views = await listViews(app.db, { organisationId, userId }, path.slice(base.length));
   const now = keptQuery(query);
   const [, ...heads] = Object.keys(columns);
   const shown = query.getAll('column');

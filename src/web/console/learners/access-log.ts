@@ -2,11 +2,12 @@ import { html } from '../../../platform/html/html.ts';
 import { type AccessLogEntry, readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { actorNames } from '../kit/reader.ts';
-import { instant, readToken, readPage, code } from '../kit/blocks.ts';
+import { instant, code } from '../kit/blocks.ts';
 import { learnerOf } from './erasure.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, statusOf } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
+import { readToken, readPage } from '../kit/paging.ts';
 
 export const accessLogRoutes: ConsoleRoute[] = [get('/learners/{learner_id}/lookups', auditReaders, lookups)];
 

@@ -7,7 +7,7 @@ import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.t
 import { inviters, managers } from '../../../organisations/users/roles.ts';
 import { findChosen, groupsOfChosen } from '../../../records/directory/chosen.ts';
 import { teamField, withinOf } from '../invitations/invite.ts';
-import { learnersInWords, reachInWords, typeWords } from '../groups/members.ts';
+import { learnersInWords, reachInWords, typeWords, noneSelected } from '../groups/members.ts';
 import { type Choice, type Faults, any, chosenIds, hiddenField, isFaulty } from '../kit/form.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import { visibilityOf } from '../kit/reader.ts';
@@ -31,18 +31,13 @@ const words: Record<Action, { button: string; says: string }> = {
 export const chosenButtons = ({ base, role }: Visit) =>
   html`<div class="actions">${managers.includes(role) && html`<button class="second" name="press" value="move">Move to group</button><button class="second" name="press" value="add">Add to group</button><button class="second" name="press" value="leave">Remove from group</button>`}<button class="second" formaction="${base}/learners/chosen" name="press" value="invite">Invite</button></div>`;
 
-const noneSelected = ({ base }: Visit): Answer => ({
-  ...messagePage('No learner is selected', 'Go back and tick at least one learner.'),
-  back: { to: `${base}/learners`, label: 'Learners' },
-  status: 422,
-});
+const backOf = ({ base }: Visit) => ({ to: `${base}/learners`, label: 'Learners' });
 
 async function ask(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, form: sent, role } = visit;
-  const back = { to: `${base}/learners`, label: 'Learners' };
   const ids = chosenIds(visit, 'learner').slice(0, limits.consoleRows);
   const learners = await findChosen(app.db, organisationId, ids, await visibilityOf(visit));
-  if (learners.length === 0) return noneSelected(visit);
+  if (learners.length === 0) return noneSelected(backOf(visit));
   const action = (['move', 'add', 'leave'] as const).find((one) => one === sent.raw('press'));
   if (action !== undefined && managers.includes(role)) {
     const chosen = learners.map((one) => one.learner_id);
@@ -53,7 +48,7 @@ async function ask(visit: Visit): Promise<Answer> {
   const rows = learners.map((one) => [one.learner_id, one.full_name, one.email].map(cell).join('\t'));
   return formPage(visit, {
     title: `Invite ${learnersInWords(learners.length)}?`,
-    back,
+    back: backOf(visit),
     intro: html`<p>You check every row before learners are invited.</p>`,
     to: `${base}/invite`,
     button: 'Check rows',
@@ -78,7 +73,7 @@ async function groupPage(visit: Visit, action: Action, ids: string[], faults: Fa
     action === 'add' ? [] : groupsOfChosen(app.db, id, ids),
     impactOfLearners(app.db, id, ids),
   ]);
-  const back = { to: `${base}/learners`, label: 'Learners' };
+  const back = backOf(visit);
   if (action === 'leave' && own.length === 0)
     return { ...messagePage('Nothing would change', 'The selected learners are in no active group.'), back };
   const { button, says } = words[action];
@@ -108,7 +103,7 @@ async function change(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, userId: by, form: sent } = visit;
   const action = (['move', 'add', 'leave'] as const).find((one) => one === sent.raw('action'));
   const ids = [...new Set(sent.raw('learners').toLowerCase().split(' '))].filter(isUuid).slice(0, limits.consoleRows);
-  if (action === undefined || ids.length === 0) return noneSelected(visit);
+  if (action === undefined || ids.length === 0) return noneSelected(backOf(visit));
   const wanted = { target: action !== 'leave', old: action !== 'add' };
   const [joins, leaves] = await Promise.all(
     (['target', 'old'] as const).map(async (name) => {

@@ -15,10 +15,11 @@ import {
 } from '../../../platform/validation/personal-data.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, empty, table, count, code, number } from '../kit/blocks.ts';
+import { day, count, code, number } from '../kit/blocks.ts';
 import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, findOr404 } from '../kit/route.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { again, NoSuchPage, findOr404, routesOf, unless } from '../kit/route.ts';
 import { formPage, confirmPage } from '../kit/page.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { changeEmail } from '../../../sittings/invitations/contact.ts';
@@ -26,15 +27,21 @@ import { removeEmail } from '../../../governance/erasure/remove-email.ts';
 import { damageOf, nameFault } from '../../../platform/validation/person-name.ts';
 import { type LearnerHead, countLiveResults } from '../../../records/directory/learner-page.ts';
 import { headOf } from './learner.ts';
+import { empty, table } from '../kit/table.ts';
 
-export const learnerDetailRoutes: ConsoleRoute[] = [
-  ...formRoutes('/learners/{learner_id}/name', managers, async (one) => namePage(one, await presentOf(one)), rename),
-  ...formRoutes(
-    '/learners/{learner_id}/email',
-    managers,
-    async (one) => emailPage(one, await presentOf(one)),
-    readdress,
+const ofPair = routesOf(previewOf);
+const ofPresent = routesOf(presentOf);
+const ofLearner = routesOf((visit) =>
+  findOr404(visit, 'learner_id', (tx, organisationId, learnerId) =>
+    findNamedLearner(tx, organisationId, { learnerId }),
   ),
+);
+export const learnerDetailRoutes: ConsoleRoute[] = [
+  ...ofPresent.form('/learners/{learner_id}/name', managers, namePage, rename),
+  ...ofPresent.form('/learners/{learner_id}/email', managers, emailPage, readdress),
+  ...ofLearner.form('/learners/{learner_id}/reference', managers, referencePage, giveReference),
+  ...ofLearner.form('/learners/{learner_id}/merge', managers, otherPage, findOther),
+  ...ofPair.form('/learners/{learner_id}/merge/{other_id}', managers, comparePage, merge, { proof: true }),
 ];
 
 /** An erased learner has neither name nor email address, so the pages that change them return a 404. */
@@ -79,9 +86,8 @@ const sentAgain = ({ form: sent }: Visit, field: string) => [
   hiddenField('confirmed', 'yes'),
 ];
 
-async function rename(visit: Visit): Promise<Answer> {
+async function rename(visit: Visit, head: LearnerHead): Promise<Answer> {
   const { app, base, organisationId: id, userId: actor, form: sent, change } = visit;
-  const head = await presentOf(visit);
   const { learner_id: learnerId } = head;
   const here = `${base}/learners/${learnerId}`;
   const [fullName, reason] = [sent.text('full_name'), sent.text('reason')];
@@ -105,17 +111,12 @@ async function rename(visit: Visit): Promise<Answer> {
       fields: () => sentAgain(visit, 'full_name'),
     });
   }
-  try {
-    const { changed } = await change(
-      (work) => correctName(work, id, { learnerId }, fullName, { actor, reason }),
-      (result) => result.changed && learnerId,
-    );
-    return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
-  } catch (error) {
-    // While the confirmation was open, another person may have given the learner a reference that equals the name.
-    if (!(error instanceof NameRefused)) throw error;
-    return namePage(visit, head, fullName, { full_name: isReference });
-  }
+  const done = change(
+    (work) => correctName(work, id, { learnerId }, fullName, { actor, reason }),
+    (result) => result.changed && learnerId,
+  ).then(({ changed }) => ({ to: `${here}?did=${changed ? 'renamed' : 'same'}` }));
+  // While the confirmation was open, another person may have given the learner a reference that equals the name.
+  return unless(done, NameRefused, () => namePage(visit, head, fullName, { full_name: isReference }));
 }
 
 function emailPage(visit: Visit, { learner_id, email }: LearnerHead, shown = email ?? '', faults: Faults = {}): Answer {
@@ -132,9 +133,8 @@ function emailPage(visit: Visit, { learner_id, email }: LearnerHead, shown = ema
   });
 }
 
-async function readdress(visit: Visit): Promise<Answer> {
+async function readdress(visit: Visit, head: LearnerHead): Promise<Answer> {
   const { base, organisationId: id, userId: actor, form: sent, change } = visit;
-  const head = await presentOf(visit);
   const { learner_id: learnerId } = head;
   const here = `${base}/learners/${learnerId}`;
   const [email, reason] = [sent.text('email') || null, sent.text('reason')];
@@ -168,33 +168,6 @@ async function readdress(visit: Visit): Promise<Answer> {
   return { to: `${here}?did=${changed ? 'email' : 'same'}` };
 }
 
-export const mergeRoutes: ConsoleRoute[] = [
-  ...formRoutes(
-    '/learners/{learner_id}/reference',
-    managers,
-    async (visit) => referencePage(visit, await learnerOf(visit)),
-    giveReference,
-  ),
-  ...formRoutes(
-    '/learners/{learner_id}/merge',
-    managers,
-    async (one) => otherPage(one, await learnerOf(one)),
-    findOther,
-  ),
-  ...formRoutes(
-    '/learners/{learner_id}/merge/{other_id}',
-    managers,
-    async (visit) => comparePage(visit, await previewOf(visit)),
-    merge,
-    { proof: true },
-  ),
-];
-
-const learnerOf = (visit: Visit): Promise<LearnerName> =>
-  findOr404(visit, 'learner_id', (tx, organisationId, learnerId) =>
-    findNamedLearner(tx, organisationId, { learnerId }),
-  );
-
 /** @returns the fault of an optional reason; null if the reason is valid or empty */
 function optionalReasonFault(reason: string): string | null {
   if (reason === '') return null;
@@ -227,34 +200,29 @@ function referencePage(visit: Visit, one: LearnerName, faults: Faults = {}, type
   });
 }
 
-async function giveReference(visit: Visit): Promise<Answer> {
+async function giveReference(visit: Visit, one: LearnerName): Promise<Answer> {
   const { base, organisationId, userId: actor, form: sent, change } = visit;
-  const one = await learnerOf(visit);
   const { learner_id: learnerId } = one;
   const [ref, reason] = [sent.text('reference'), sent.text('reason')];
   const why = optionalReasonFault(reason);
   if (why !== null) return referencePage(visit, one, { reason: why });
   // A malformed reference may be a name by mistake, so the page does not show it again.
   if (!isOpaqueRef(ref)) return referencePage(visit, one, { reference: `Enter ${learnerRefExpected}.` });
-  try {
-    await change(
-      (work) => changeReference(work, organisationId, { learnerId }, ref, { actor, reason: reason || null }),
-      (result) => result.changed && learnerId,
-    );
-  } catch (error) {
-    if (!(error instanceof ReferenceRefused)) throw error;
-    return referencePage(visit, one, { reference: sentence(error.message) }, ref);
-  }
-  return { to: `${base}/matching?did=referenced` };
+  const done = change(
+    (work) => changeReference(work, organisationId, { learnerId }, ref, { actor, reason: reason || null }),
+    (result) => result.changed && learnerId,
+  ).then(() => ({ to: `${base}/matching?did=referenced` }));
+  return unless(done, ReferenceRefused, ({ message }) =>
+    referencePage(visit, one, { reference: sentence(message) }, ref),
+  );
 }
 
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 
-function otherPage(visit: Visit, one: LearnerName, faults: Faults = {}): Answer {
+function otherPage(visit: Visit, one: LearnerName): Answer {
   return formPage(visit, {
     title: 'Merge with another learner',
     back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
-    faults,
     intro: html`<p>If one person has two records, merge them into one learner. You compare both before anything changes.</p>`,
     button: 'Compare learners',
     fields: (f) =>
@@ -265,9 +233,8 @@ function otherPage(visit: Visit, one: LearnerName, faults: Faults = {}): Answer 
   });
 }
 
-async function findOther(visit: Visit): Promise<Answer> {
+async function findOther(visit: Visit, one: LearnerName) {
   const { app, base, organisationId: id, form: sent } = visit;
-  const one = await learnerOf(visit);
   const text = sent.text('reference');
 
   const other = !isOpaqueRef(text)
@@ -275,13 +242,9 @@ async function findOther(visit: Visit): Promise<Answer> {
     : ((await findNamedLearner(app.db, id, { ref: text })) ??
       (isUuid(text) ? await findNamedLearner(app.db, id, { learnerId: text.toLowerCase() }) : undefined));
   if (other === undefined)
-    return otherPage(visit, one, {
-      reference: 'No learner has this reference or ID. Check the capital letters.',
-    });
+    return again({ reference: 'No learner has this reference or ID. Check the capital letters.' });
   if (other.learner_id === one.learner_id)
-    return otherPage(visit, one, {
-      reference: 'This is the same learner. Enter the other learner.',
-    });
+    return again({ reference: 'This is the same learner. Enter the other learner.' });
   return { to: `${base}/learners/${one.learner_id}/merge/${other.learner_id}` };
 }
 
@@ -337,20 +300,17 @@ function consequences({ from, into, joins, alike, ref }: MergePreview): Content 
   }<li>A merge can’t be undone.</li></ul>`;
 }
 
-async function merge(visit: Visit): Promise<Answer> {
+async function merge(visit: Visit, preview: MergePreview): Promise<Answer> {
   const { base, organisationId, userId: actor, form: sent, change } = visit;
-  const preview = await previewOf(visit);
   const reason = sent.text('reason');
-  const why = optionalReasonFault(reason);
-  if (why !== null) return comparePage(visit, preview, { reason: why });
+  const fault = optionalReasonFault(reason);
+  if (fault !== null) return comparePage(visit, preview, { reason: fault });
   const pair = { from: preview.from.learner_id, into: preview.into.learner_id };
-  try {
-    const by = { actor, reason: reason || null };
-    await change((work) => mergeLearners(work, organisationId, pair, by).then(() => pair.into));
-  } catch (error) {
-    if (!(error instanceof MergeRefused)) throw error;
-    // The page loads both learners again, and shows why the merge is refused.
-    return { ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 } as Answer;
-  }
-  return { to: `${base}/matching?did=merged` };
+  const by = { actor, reason: reason || null };
+  const done = change((work) => mergeLearners(work, organisationId, pair, by).then(() => pair.into)).then(() => ({
+    to: `${base}/matching?did=merged`,
+  }));
+  // The page loads both learners again, and shows why the merge is refused.
+  const why = async () => ({ ...comparePage(visit, await previewOf(visit), {}, reason), status: 422 }) as Answer;
+  return unless(done, MergeRefused, why);
 }

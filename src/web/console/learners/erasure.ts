@@ -9,24 +9,26 @@ import { type ErasurePreview, findErasure, previewErasure } from '../../../gover
 import { actorNames } from '../kit/reader.ts';
 import { facts, moment, count, number, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, get, findOr404 } from '../kit/route.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { NoSuchPage, formRoutes, get, findOr404, routesOf } from '../kit/route.ts';
 import { confirmPage } from '../kit/page.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
-
-export const erasureRoutes: ConsoleRoute[] = [
-  ...formRoutes('/learners/{learner_id}/erase', managers, showErase, erase, { proof: true }),
-  get('/learners/{erased_id}/erased', managers, erased),
-  ...formRoutes('/learners/{learner_id}/export', managers, showExport, sendExport, { proof: true }),
-];
 
 /** A learner of another organisation or an erased learner gets the same 404 as an unknown learner. */
 export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
   findOr404(visit, 'learner_id', (tx, organisationId, id) =>
     previewErasure(tx, organisationId, id, new Date(visit.app.clock.nowMs())),
   );
+const ofLearner = routesOf(learnerOf);
+export const erasureRoutes: ConsoleRoute[] = [
+  ...formRoutes('/learners/{learner_id}/erase', managers, async (one) => showErase(one, await learnerOf(one)), erase, {
+    proof: true,
+  }),
+  get('/learners/{erased_id}/erased', managers, erased),
+  ...ofLearner.form('/learners/{learner_id}/export', managers, showExport, sendExport, { proof: true }),
+];
 
-async function showErase(visit: Visit): Promise<Answer> {
-  const one = await learnerOf(visit);
+async function showErase(visit: Visit, one: ErasurePreview): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Erase learner?',
     back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
@@ -79,8 +81,7 @@ async function erased(visit: Visit): Promise<Answer> {
 }
 
 /** Offers all data about a learner in one file, for a subject access request (UK GDPR, articles 15 and 20). */
-async function showExport(visit: Visit): Promise<Answer> {
-  const one = await learnerOf(visit);
+async function showExport(visit: Visit, one: ErasurePreview): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Export learner data',
     back: { to: `${visit.base}/learners/${one.learner_id}`, label: 'Learner' },
@@ -101,9 +102,8 @@ async function showExport(visit: Visit): Promise<Answer> {
   });
 }
 
-async function sendExport(visit: Visit): Promise<Answer> {
+async function sendExport(visit: Visit, { learner_id: learnerId }: ErasurePreview): Promise<Answer> {
   const { app, organisationId, change } = visit;
-  const { learner_id: learnerId } = await learnerOf(visit);
   const organisation = await readOrganisation(app.db, organisationId);
   await change(async () => true, learnerId);
   const body = Readable.from(exportLearner(app, { organisation, learnerId }), { objectMode: false });

@@ -2,7 +2,7 @@ import { shortLevel } from '../../../records/evidence/content.ts';
 import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
 import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { dayWords, day, empty, facts, instant, moment, notice, table, code, shortId, plain } from '../kit/blocks.ts';
+import { dayWords, day, facts, instant, moment, notice, code, shortId } from '../kit/blocks.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { readResumedAt } from '../../../feed/position.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -23,6 +23,7 @@ import { groupPath, typeWords } from '../groups/members.ts';
 import { stateWords } from './learners.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
+import { empty, table, plain } from '../kit/table.ts';
 
 export const learnerRoutes: ConsoleRoute[] = [get('/learners/{learner_id}', roles, learner)];
 

@@ -10,23 +10,7 @@ import { browseLearners, learnerSorts, maxScanned, placements } from '../../../r
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import {
-  day,
-  empty,
-  filters,
-  readSort,
-  table,
-  withQuery,
-  number,
-  sorted,
-  pages,
-  uuidIn,
-  code,
-  plain,
-  wideOnly,
-  label,
-  type LabelKind,
-} from '../kit/blocks.ts';
+import { type States, day, filters, number, code, label, wordsOf } from '../kit/blocks.ts';
 import type { Choice, Faults } from '../kit/form.ts';
 import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf, tickBox } from '../kit/form.ts';
 import { isTeam, typeWords } from '../groups/members.ts';
@@ -34,31 +18,23 @@ import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/ro
 import { noTeamNote, visibilityOf } from '../kit/reader.ts';
 import { chosenButtons } from './chosen.ts';
 import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
+import { readSort, withQuery, pages, uuidIn } from '../kit/paging.ts';
+import { empty, table, sorted, plain, wideOnly } from '../kit/table.ts';
 
 export const learnersRoutes: ConsoleRoute[] = [
   get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
   post('/learners', learnerReaders, search),
 ];
 
-export const stateWords: Record<NonNullable<LearnerFilter['state']>, string> = {
-  invited: 'Invited',
-  started: 'Started',
-  finished: 'Finished',
-  expired: 'Expired',
-  cancelled: 'Cancelled',
-  none: 'Not invited',
+const states: States<NonNullable<LearnerFilter['state']>> = {
+  invited: ['wait', 'Invited'],
+  started: ['info', 'Started'],
+  finished: ['good', 'Finished'],
+  expired: ['bad', 'Expired'],
+  cancelled: ['off', 'Cancelled'],
+  none: ['off', 'Not invited'],
 };
-
-const stateKinds: Record<NonNullable<LearnerFilter['state']>, LabelKind> = {
-  invited: 'wait',
-  started: 'info',
-  finished: 'good',
-  expired: 'bad',
-  cancelled: 'off',
-  none: 'off',
-};
-
-const stateLabel = (state: NonNullable<LearnerFilter['state']>) => label(stateKinds[state], stateWords[state]);
+export const stateWords = wordsOf(states);
 
 /** The first group, and the number of the others. */
 const firstOf = (groups: readonly string[]): Content =>
@@ -194,7 +170,7 @@ function shown(
   const rows = table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
     Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
     ...(isInviter && { Choose: (row: LearnerListed) => tickBox('learner', row.learner_id, row.full_name) }),
-    Invitation: (row) => stateLabel(row.state),
+    Invitation: (row) => label(...states[row.state]),
     Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
     'Latest results': plain(newest),
     Groups: wideOnly((row) => firstOf(row.groups)),

@@ -4,10 +4,12 @@ import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../../../governance/de
 import { keepApart, listAlike, listWithoutRef } from '../../../governance/deduplication/matching.ts';
 import { managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, empty, notice, pager, table, readPage, uuidIn, code } from '../kit/blocks.ts';
+import { day, notice, code } from '../kit/blocks.ts';
 import { buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
+import { pager, readPage, uuidIn } from '../kit/paging.ts';
+import { empty, table } from '../kit/table.ts';
 
 /** Platforms cannot match learners without a reference, or learners who may be the same person. */
 export const matchingRoutes: ConsoleRoute[] = [

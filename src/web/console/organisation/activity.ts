@@ -1,30 +1,20 @@
-import {
-  type Act,
-  actKinds,
-  actSentences,
-  findActs,
-  objectOf,
-  originOf,
-} from '../../../governance/activity/activity.ts';
+import type { Act } from '../../../governance/activity/activity.ts';
+import { actKinds, actSentences, findActs, objectOf, originOf } from '../../../governance/activity/activity.ts';
 import { findGroups } from '../../../organisations/groups/groups.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
-import {
-  type Role,
-  auditReaders,
-  integrators,
-  inviters,
-  learnerReaders,
-  managers,
-} from '../../../organisations/users/roles.ts';
+import type { Role } from '../../../organisations/users/roles.ts';
+import { auditReaders, integrators, inviters, learnerReaders, managers } from '../../../organisations/users/roles.ts';
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { instant, label, plain, readPage, readToken, shortId, wideOnly } from '../kit/blocks.ts';
+import { instant, label, shortId } from '../kit/blocks.ts';
 import { any } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { listPage } from '../kit/page.ts';
 import { actorNames } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
+import { readPage, readToken } from '../kit/paging.ts';
+import { plain, wideOnly } from '../kit/table.ts';
 
 /** What people, the operator and the service did, as sentences. */
 export const activityRoutes: ConsoleRoute[] = [

@@ -1,5 +1,5 @@
 import { actorNames } from '../kit/reader.ts';
-import { facts, instant, number, numeric, readToken, readPage, code } from '../kit/blocks.ts';
+import { facts, instant, number, code } from '../kit/blocks.ts';
 import { type CreditEntry, listCreditEntries, hasCountedCredits } from '../../../organisations/credits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
@@ -9,6 +9,8 @@ import { auditReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 import { name } from '../kit/frame.ts';
 import { findListedInvitations } from '../../../sittings/invitations/browse.ts';
+import { readToken, readPage } from '../kit/paging.ts';
+import { numeric } from '../kit/table.ts';
 
 export const creditRoutes: ConsoleRoute[] = [
   get('/credits', auditReaders, credits, { menu: 'Credits', section: 'organisation' }),

@@ -1,43 +1,63 @@
-import { type Hold, findHold, listHolds, placeHold, releaseHold } from '../../../governance/legal-holds/holds.ts';
+import type { Hold } from '../../../governance/legal-holds/holds.ts';
+import { findHold, listHolds, placeHold, releaseHold, isInForce } from '../../../governance/legal-holds/holds.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { holdsNationalInsuranceNumber, isPlainText, isTooLong } from '../../../platform/validation/personal-data.ts';
 import { managers, auditReaders } from '../../../organisations/users/roles.ts';
 import { actorNames } from '../kit/reader.ts';
-import { day, moment, notice, readCount, code, readPage, facts, instant, table, number } from '../kit/blocks.ts';
+import { day, moment, notice, code, facts, instant, number } from '../kit/blocks.ts';
 import { learnerOf } from '../learners/erasure.ts';
 import { type Faults, buttonForm, hiddenField, isFaulty, faultsIn, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, formRoutes, onceOf, findOr404, post } from '../kit/route.ts';
+import { createOnce, again, routesOf, unless, NoSuchPage, get, formRoutes, onceOf, findOr404 } from '../kit/route.ts';
 import { lastInstantOf, dayOf } from '../../../organisations/zone.ts';
 import { listPage, formPage, confirmPage } from '../kit/page.ts';
+import type { SubjectRequest, RequestEntry } from '../../../governance/subject-requests/subject-requests.ts';
 import {
-  type SubjectRequest,
-  type RequestEntry,
-  type RequestStep,
   AboutErased,
   acknowledgeBy,
   requestKinds,
   findRequest,
   isRequestKind,
   isOfErased,
-  isRequestOutcome,
   listRequests,
   listEntries,
   openRequest,
   outcomes,
   addEntry,
+  readStep,
 } from '../../../governance/subject-requests/subject-requests.ts';
 import { findLearnersByIds } from '../../../records/learners/learners.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
+import { readCount, readPage } from '../kit/paging.ts';
+import { table } from '../kit/table.ts';
 
 const path = '/data-protection';
+const holdsPath = '/data-protection/holds';
 
+const ofHold = routesOf(holdOf);
+const ofRequest = routesOf((visit) => findOr404(visit, 'case_id', findRequest));
 export const dataProtectionRoutes: ConsoleRoute[] = [
   get(path, auditReaders, cases, { menu: 'Data subject requests', section: 'organisation' }),
   ...formRoutes(`${path}/open`, managers, openPage, open),
-  get(`${path}/cases/{case_id}`, auditReaders, casePage),
-  post(`${path}/cases/{case_id}/step`, managers, step),
+  ofRequest.get(`${path}/cases/{case_id}`, auditReaders, casePage),
+  ofRequest.post(`${path}/cases/{case_id}/step`, managers, step),
+  get(holdsPath, auditReaders, holds),
+  ...formRoutes(
+    `${holdsPath}/create`,
+    managers,
+    (visit) => createPage(visit, null),
+    (visit) => create(visit, null),
+    { proof: true },
+  ),
+  ...formRoutes(
+    '/learners/{learner_id}/hold',
+    managers,
+    async (visit) => createPage(visit, (await learnerOf(visit)).learner_id),
+    async (visit) => create(visit, (await learnerOf(visit)).learner_id),
+    { proof: true },
+  ),
+  ...ofHold.form(`${holdsPath}/{hold_id}/release`, managers, showRelease, release, { proof: true }),
 ];
 
 const dayMs = 86_400_000;
@@ -87,13 +107,12 @@ async function cases(visit: Visit): Promise<Answer> {
   });
 }
 
-function openPage(visit: Visit, faults: Faults = {}): Answer {
+function openPage(visit: Visit): Answer {
   const { app, base, zone, query } = visit;
   return formPage(visit, {
     title: 'Record request',
     says: 'The deadline counts from the day of receipt. Acknowledge a complaint within 30 days.',
     back: { to: base + path, label: 'Data subject requests' },
-    faults,
     button: 'Record request',
     fields: (f) => [
       f.choose('kind', 'Kind of request', requestKinds),
@@ -120,8 +139,8 @@ const numberFault = (text: string): string | null =>
     ? 'The text contains a National Insurance number, which is never stored here. Remove it.'
     : null;
 
-async function open(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
+async function open(visit: Visit) {
+  const { app, base, organisationId: id, zone, userId, form: sent } = visit;
   const kind = sent.raw('kind');
   const learner = sent.text('learner').toLowerCase();
   const [found] = isUuid(learner) ? await findLearnersByIds(app.db, id, [learner]) : [];
@@ -140,18 +159,13 @@ async function open(visit: Visit): Promise<Answer> {
     note: faultOf(note),
     received: !isPast && 'Choose today or an earlier day.',
   });
-  if (isFaulty(faults) || !isRequestKind(kind)) return openPage(visit, faults);
+  if (isFaulty(faults) || !isRequestKind(kind)) return again(faults);
   const caseId = onceOf(visit);
-  await change(async (work) => {
-    if ((await findRequest(work.tx, id, caseId)) !== undefined) return null;
-    const texts = { learnerId: learner || null, about: about || null, note: note || null };
-    await openRequest(work, id, { caseId, kind, ...texts, receivedAt: receivedAt!, actor: userId });
-    return caseId;
-  }, caseId);
+  const texts = { learnerId: learner || null, about: about || null, note: note || null };
+  const request = { caseId, kind, ...texts, receivedAt: receivedAt!, actor: userId };
+  await createOnce(visit, caseId, findRequest, (work) => openRequest(work, id, request));
   return { to: `${base}${path}/cases/${caseId}?did=opened` };
 }
-
-const caseOf = (visit: Visit): Promise<SubjectRequest> => findOr404(visit, 'case_id', findRequest);
 
 const entryWords: Record<RequestEntry['kind'], string> = {
   opened: 'Recorded',
@@ -163,9 +177,8 @@ const entryWords: Record<RequestEntry['kind'], string> = {
   closed: 'Closed',
 };
 
-async function casePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function casePage(visit: Visit, one: SubjectRequest, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const one = await caseOf(visit);
   const [rows, by, isGone] = await Promise.all([
     listEntries(app.db, id, one.case_id),
     actorNames(visit),
@@ -235,18 +248,8 @@ function stepForm(visit: Visit, one: SubjectRequest, isGone: boolean, faults: Fa
   ])}`;
 }
 
-function readStep(step: string, text: string): RequestStep | null {
-  if (step === 'note' || step === 'paused' || step === 'extended') return { kind: step, text };
-  if (step === 'resumed' || step === 'acknowledged') return { kind: step, text: text || null };
-  const outcome = step.replace(/^closed-/, '');
-  return step.startsWith('closed-') && isRequestOutcome(outcome)
-    ? { kind: 'closed', outcome, text: text || null }
-    : null;
-}
-
-async function step(visit: Visit): Promise<Answer> {
+async function step(visit: Visit, one: SubjectRequest): Promise<Answer> {
   const { base, organisationId, userId: actor, form: sent, change } = visit;
-  const one = await caseOf(visit);
   const text = sent.text('text');
   const read = readStep(sent.raw('step'), text);
   const isMissing = text === '' && read !== null && ['note', 'paused', 'extended'].includes(read.kind);
@@ -254,49 +257,24 @@ async function step(visit: Visit): Promise<Answer> {
     text: isMissing ? (read.kind === 'note' ? 'Enter the note.' : 'Enter the reason.') : faultOf(text),
     step: read === null && 'Choose an entry.',
   });
-  if (isFaulty(faults) || read === null) return casePage(visit, faults);
+  if (isFaulty(faults) || read === null) return casePage(visit, one, faults);
   const { case_id: id } = one;
-  try {
-    const isDone = await change((work) => addEntry(work, organisationId, id, { ...read, actor }), id);
-    if (isDone) return { to: `${base}${path}/cases/${id}?did=kept` };
-    return await casePage(visit, { step: 'This entry exists already, or the request is closed. Check the entries.' });
-  } catch (error) {
-    if (!(error instanceof AboutErased)) throw error;
-    return casePage(visit, { step: error.message });
-  }
+  const shown = (fault: string) => casePage(visit, one, { step: fault });
+  const done = change((work) => addEntry(work, organisationId, id, { ...read, actor }), id).then((isDone) =>
+    isDone
+      ? { to: `${base}${path}/cases/${id}?did=kept` }
+      : shown('This entry exists already, or the request is closed. Check the entries.'),
+  );
+  return unless(done, AboutErased, ({ message }) => shown(message));
 }
 
 /** A legal hold prevents the deletion of one learner's data, or of all data. */
-
-const holdsPath = '/data-protection/holds';
-
-export const holdRoutes: ConsoleRoute[] = [
-  get(holdsPath, auditReaders, holds),
-  ...formRoutes(
-    `${holdsPath}/create`,
-    managers,
-    (visit) => createPage(visit, null),
-    (visit) => create(visit, null),
-    { proof: true },
-  ),
-  ...formRoutes(
-    '/learners/{learner_id}/hold',
-    managers,
-    async (visit) => createPage(visit, (await learnerOf(visit)).learner_id),
-    async (visit) => create(visit, (await learnerOf(visit)).learner_id),
-    { proof: true },
-  ),
-  ...formRoutes(`${holdsPath}/{hold_id}/release`, managers, showRelease, release, { proof: true }),
-];
 
 function stateOf({ released_at, ends_at }: Hold, nowMs: number, zone: string): Content {
   if (released_at !== null) return html`Released ${day(released_at, zone)}`;
   if (ends_at === null) return 'In force';
   return ends_at.getTime() <= nowMs ? html`Ended ${day(ends_at, zone)}` : html`Until ${moment(ends_at, zone)}`;
 }
-
-const isInForce = (one: Hold, nowMs: number): boolean =>
-  one.released_at === null && (one.ends_at === null || one.ends_at.getTime() > nowMs);
 
 const onWhom = (base: string, { learner_id: id }: Hold): Content =>
   id === null ? 'The organisation' : html`<a href="${base}/learners/${id}">${code(id)}</a>`;
@@ -365,7 +343,7 @@ const faultOfReason = (text: string): string | null =>
     : `Enter a reason of at most ${limits.reasonChars} characters.`;
 
 async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
-  const { app, base, organisationId: id, zone, userId, form: sent, change } = visit;
+  const { app, base, organisationId: id, zone, userId, form: sent } = visit;
   const reason = sent.text('reason');
   const until = sent.text('until');
   const endsAt = until === '' ? null : lastInstantOf(until, zone);
@@ -377,11 +355,8 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   });
   if (isFaulty(faults)) return createPage(visit, learnerId, faults);
   const holdId = onceOf(visit);
-  await change(async (work) => {
-    if ((await findHold(work.tx, id, holdId)) !== undefined) return null;
-    await placeHold(work, id, { holdId, learnerId, reason, actor: userId, endsAt });
-    return holdId;
-  }, holdId);
+  const hold = { holdId, learnerId, reason, actor: userId, endsAt };
+  await createOnce(visit, holdId, findHold, (work) => placeHold(work, id, hold));
   return { to: `${base}${holdsPath}?did=placed` };
 }
 
@@ -391,9 +366,8 @@ async function holdOf(visit: Visit): Promise<Hold> {
   return found;
 }
 
-async function showRelease(visit: Visit): Promise<Answer> {
+async function showRelease(visit: Visit, one: Hold): Promise<Answer> {
   const { base } = visit;
-  const one = await holdOf(visit);
   return confirmPage(visit, {
     title: 'Release legal hold?',
     back: { to: base + holdsPath },
@@ -405,9 +379,8 @@ async function showRelease(visit: Visit): Promise<Answer> {
   });
 }
 
-async function release(visit: Visit): Promise<Answer> {
+async function release(visit: Visit, { hold_id: id }: Hold): Promise<Answer> {
   const { base, organisationId, userId, change } = visit;
-  const { hold_id: id } = await holdOf(visit);
   await change((work) => releaseHold(work, organisationId, id, { actor: userId }), id);
   return { to: `${base}${holdsPath}?did=released` };
 }

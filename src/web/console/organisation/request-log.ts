@@ -5,26 +5,15 @@ import { type Content, type Markup, html } from '../../../platform/html/html.ts'
 import { listKeys } from '../../../integrations/access-keys/keys.ts';
 import { apiBase } from '../../../platform/config/settings.ts';
 import { actorNames } from '../kit/reader.ts';
-import {
-  codeLink,
-  facts,
-  instant,
-  moment,
-  table,
-  withQuery,
-  number,
-  numeric,
-  readToken,
-  code,
-  plain,
-  label,
-} from '../kit/blocks.ts';
+import { codeLink, facts, instant, moment, number, code, label } from '../kit/blocks.ts';
 import { totalOf } from '../keys/keys.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { auditReaders, logReaders } from '../../../organisations/users/roles.ts';
 import { any } from '../kit/form.ts';
 import { listPage } from '../kit/page.ts';
+import { withQuery, readToken } from '../kit/paging.ts';
+import { table, numeric, plain } from '../kit/table.ts';
 
 export const logRoutes: ConsoleRoute[] = [
   get('/log', logReaders, log, { menu: 'API requests', section: 'integration' }),

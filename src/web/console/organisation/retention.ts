@@ -1,8 +1,11 @@
 import { type Content, html } from '../../../platform/html/html.ts';
 import { type KindName, type Months, defaultMonths, kindNames, kinds } from '../../../governance/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../../governance/retention/policy.ts';
-import type { Run, Tally } from '../../../governance/retention/run.ts';
+import type { Run, Line } from '../../../governance/retention/run.ts';
 import {
+  learnersOf,
+  linesOf,
+  isOfUse,
   automatic,
   orderCounted,
   orderRun,
@@ -13,29 +16,30 @@ import {
 import { uuidOf } from '../../../platform/crypto/random.ts';
 import { managers, auditReaders } from '../../../organisations/users/roles.ts';
 import { actorNames } from '../kit/reader.ts';
-import { facts, moment, notice, progress, table, count, number, numeric, code } from '../kit/blocks.ts';
+import { facts, moment, notice, progress, count, number, code } from '../kit/blocks.ts';
 import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, post, formRoutes, inBackground, onceOf, findOr404 } from '../kit/route.ts';
-import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { routesOf, NoSuchPage, get, post, inBackground, onceOf, findOr404 } from '../kit/route.ts';
+import { type FormVersion, overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { confirmPage } from '../kit/page.ts';
+import { table, numeric } from '../kit/table.ts';
 
 /** Pages that set how long each kind of data is kept. A dry run counts the data before a job deletes it. */
 
 const path = '/data-protection/retention';
 
+const runOf = (visit: Visit): Promise<Run> => findOr404(visit, 'retention_id', (...of) => retentionRuns.find(...of));
+const ofRun = routesOf(runOf);
+const ofDryRun = routesOf(dryRunOf);
 export const retentionRoutes: ConsoleRoute[] = [
   get(path, auditReaders, show),
   post(path, managers, save, { proof: true }),
   post(`${path}/preview`, managers, (visit) => order(visit, onceOf(visit), null)),
-  get(`${path}/runs/{retention_id}`, auditReaders, run),
-  ...formRoutes(`${path}/runs/{retention_id}/carry-out`, managers, showCarryOut, carryOut, { proof: true }),
-  post(`${path}/runs/{retention_id}/stop`, managers, stop),
+  ofRun.get(`${path}/runs/{retention_id}`, auditReaders, run),
+  ...ofDryRun.form(`${path}/runs/{retention_id}/carry-out`, managers, showCarryOut, carryOut, { proof: true }),
+  ofRun.post(`${path}/runs/{retention_id}/stop`, managers, stop),
 ];
 
-/** If a dry run is older, it must be repeated before anything is deleted. */
-const freshMs = 24 * 3600_000;
 const runsOnPage = 20;
 
 const automaticWords = { off: 'Only when you start it here', on: 'Automatically, every day' };
@@ -125,8 +129,6 @@ function stateOf(one: Run): string {
   return `${Math.floor(100 * shareDone(one))} %`;
 }
 
-const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
-
 async function save(visit: Visit): Promise<Answer> {
   const { base, organisation, organisationId: id, userId: actor, form: sent } = visit;
   const months = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Written['months'];
@@ -171,13 +173,6 @@ async function order(visit: Visit, runId: string, counted: Run | null): Promise<
   return { to: `${base}${path}/runs/${ordered}` };
 }
 
-const runOf = (visit: Visit): Promise<Run> => findOr404(visit, 'retention_id', (...of) => retentionRuns.find(...of));
-
-type Line = { kind: KindName; tally: Tally };
-
-const linesOf = ({ tally }: Run): Line[] =>
-  kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
-
 function numbers(one: Run): Content {
   return table<Line>(one.dry_run ? 'Due data' : 'Deleted data', linesOf(one), {
     Kind: ({ kind }) => kinds[kind].label,
@@ -188,15 +183,10 @@ function numbers(one: Run): Content {
   });
 }
 
-/** Whether the data that a dry run counted may be deleted: the dry run must have finished within the last 24 hours. */
-const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
-  at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;
-
 const countAgain = ({ base }: Visit, one: Run): Answer => ({ to: `${base}${path}/runs/${one.run_id}?did=again` });
 
-async function run(visit: Visit): Promise<Answer> {
+async function run(visit: Visit, one: Run): Promise<Answer> {
   const { app, base, zone, role, query } = visit;
-  const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
   const by = await actorNames(visit);
   const isManager = managers.includes(role);
@@ -235,8 +225,7 @@ async function run(visit: Visit): Promise<Answer> {
   };
 }
 
-async function showCarryOut(visit: Visit): Promise<Answer> {
-  const one = await dryRunOf(visit);
+async function showCarryOut(visit: Visit, one: Run): Promise<Answer> {
   if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return confirmPage(visit, {
     title: 'Delete due data?',
@@ -255,17 +244,15 @@ async function dryRunOf(visit: Visit): Promise<Run> {
   return one;
 }
 
-async function carryOut(visit: Visit): Promise<Answer> {
-  const one = await dryRunOf(visit);
+async function carryOut(visit: Visit, one: Run): Promise<Answer> {
   // The run's ID is derived from the dry run's ID, so a form that is sent twice starts one run.
   const runId = uuidOf('retention', one.run_id);
   const isOrdered = (await retentionRuns.find(visit.app.db, visit.organisationId, runId)) !== undefined;
   return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);
 }
 
-async function stop(visit: Visit): Promise<Answer> {
+async function stop(visit: Visit, { run_id: id }: Run): Promise<Answer> {
   const { base, organisationId, userId, change } = visit;
-  const { run_id: id } = await runOf(visit);
   await change((work) => stopRun(work, organisationId, id, { actor: userId }), id);
   return { to: `${base}${path}/runs/${id}` };
 }

@@ -7,13 +7,13 @@ import { findSandbox, requestSandbox } from '../../../organisations/sandboxes.ts
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { integrators, managers } from '../../../organisations/users/roles.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { empty } from '../kit/blocks.ts';
-import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
+import { isFaulty, faultsIn } from '../kit/form.ts';
 import { html } from '../../../platform/html/html.ts';
-import { testResultMade } from '../dashboard/home.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { actionOf, mustBeSignedIn, post, get, formRoutes } from '../kit/route.ts';
-import { formPage, confirmPage, messagePage } from '../kit/page.ts';
+import { again, actionOf, mustBeSignedIn, post, get, formRoutes } from '../kit/route.ts';
+import { formPage, confirmPage, refusal } from '../kit/page.ts';
+import { testResultMade } from '../../../integrations/milestones.ts';
+import { empty } from '../kit/table.ts';
 
 const ask: ConsoleRoute = post('/sandbox', managers, askFor, { live: true });
 const begin: ConsoleRoute = post('/sandbox/reset', managers, beginAnew, { live: true, proof: true });
@@ -100,14 +100,8 @@ async function beginAnew(visit: Visit): Promise<Answer> {
 function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
   if (!(error instanceof NotSeeded)) throw error;
   app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });
-  return {
-    ...messagePage(
-      'The sandbox is incomplete',
-      'Some of its learners could not be created. Reset the sandbox in a minute.',
-    ),
-    back: { to: `${base}/sandbox/reset`, label: 'Reset sandbox' },
-    status: 503,
-  };
+  const text = 'Some of its learners could not be created. Reset the sandbox in a minute.';
+  return refusal('The sandbox is incomplete', text, { to: `${base}/sandbox/reset`, label: 'Reset sandbox' }, 503);
 }
 
 const newest = statement('test_result.learners')`
@@ -119,12 +113,12 @@ const testLearners = (tx: Tx, organisationId: number) =>
 
 const subjectChoices = subjects.map((value) => ({ value, label: value }));
 
-async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function makePage(visit: Visit): Promise<Answer> {
   const { app, base, organisationId } = visit;
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learners = await testLearners(app.db, organisationId);
   const choices = learners.map((one) => ({ value: one.learner_id, label: one.ref }));
-  const head = { title: 'Create test result', back: { to: base, label: 'Dashboard' }, faults };
+  const head = { title: 'Create test result', back: { to: base, label: 'Dashboard' } };
   if (learners.length === 0) return { ...head, main: empty('No test learner has a reference. Reset the sandbox.') };
   return formPage(visit, {
     ...head,
@@ -139,7 +133,7 @@ async function makePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   });
 }
 
-async function make(visit: Visit): Promise<Answer> {
+async function make(visit: Visit) {
   const { app, base, organisation, organisationId, userId, form: sent, change } = visit;
   if (!(await findSandbox(app.db, organisationId)).is_one) return { to: base };
   const learnerId = sent.raw('learner');
@@ -148,7 +142,7 @@ async function make(visit: Visit): Promise<Answer> {
     learner: !isUuid(learnerId) && 'Choose a learner.',
     subject: subject === undefined && 'Choose a subject.',
   });
-  if (subject === undefined || isFaulty(faults)) return makePage(visit, faults);
+  if (subject === undefined || isFaulty(faults)) return again(faults);
   const { makeTestResult } = await import('../../../sandbox/own.ts');
   const made = await change(
     async (work) => {
@@ -158,5 +152,5 @@ async function make(visit: Visit): Promise<Answer> {
     },
     (id) => id,
   );
-  return made === null ? makePage(visit, { learner: 'Choose a learner.' }) : { to: `${base}?did=made` };
+  return made === null ? again({ learner: 'Choose a learner.' }) : { to: `${base}?did=made` };
 }

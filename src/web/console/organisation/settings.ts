@@ -2,34 +2,24 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type ListedMail, listMails } from '../../../platform/mail/outbox.ts';
 import { managers, roleMeanings, roleNames, roles } from '../../../organisations/users/roles.ts';
-import { instant, numeric, readToken, readPage, facts, notice, code } from '../kit/blocks.ts';
+import { instant, facts, notice, code } from '../kit/blocks.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 import { listPage, formPage } from '../kit/page.ts';
-import { type WrittenSettings, isTimeZone, readSettingsOf, timeZones } from '../../../organisations/description.ts';
+import type { WrittenSettings } from '../../../organisations/description.ts';
+import { isTimeZone, readSettingsOf, timeZones, writtenOf } from '../../../organisations/description.ts';
 import { type Organisation, readOrganisation, updateOrganisation } from '../../../organisations/organisations.ts';
 import { shortSubjectNames, subjects } from '../../../engine/scoring/levels.ts';
 import { Fields } from '../kit/form.ts';
-import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { type FormVersion, overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { readToken, readPage } from '../kit/paging.ts';
+import { numeric } from '../kit/table.ts';
 
 /** Pages for the settings that owners and admins can change. Only the operator sets plan, credits and UKPRN. */
 export const settingsRoutes: ConsoleRoute[] = [
   get('/settings', managers, show, { menu: 'Settings', section: 'organisation' }),
   post('/settings', managers, save),
+  get('/mails', managers, mails),
 ];
-
-const writtenOf = (row: Organisation): WrittenSettings => ({
-  name: row.name,
-  timeZone: row.time_zone,
-  contact: row.contact ?? '',
-  noticesEmail: row.notices_email ?? '',
-  subjects: row.default_subjects,
-  groupAutocreate: row.group_autocreate ? 'on' : 'off',
-  retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
-  reminderDays: row.reminder_days === null ? '' : String(row.reminder_days),
-  fundingRules: row.funding_rules_url ?? '',
-  secondFactor: row.second_factor_for_all ? 'all' : 'some',
-});
 
 const labels: Record<keyof WrittenSettings, string> = {
   name: 'Name of the organisation',
@@ -64,49 +54,35 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
   const listed = [...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])];
   const zones = Object.fromEntries(listed.map((zone) => [zone, zone.replaceAll('_', ' ')]));
   return [
-    f.text('name', labels.name, {
-      hint: 'Learners see it on their pages. New evidence packs show it.',
-      value: shown.name,
-    }),
-    f.select('timeZone', labels.timeZone, zones, {
-      hint: 'The console shows times in this zone. The API uses UTC.',
-      value: shown.timeZone,
-    }),
-    f.text('contact', labels.contact, {
-      hint: 'Such as a telephone number and its hours. Learner pages show it.',
-      value: shown.contact,
-    }),
+    f.text('name', labels.name, { hint: 'Learners see it on their pages. New evidence packs show it.' }),
+    f.select('timeZone', labels.timeZone, zones, { hint: 'The console shows times in this zone. The API uses UTC.' }),
+    f.text('contact', labels.contact, { hint: 'Such as a telephone number and its hours. Learner pages show it.' }),
     // Notices need a mail server, so without one the field is left out.
     app.settings.mailServer !== null &&
       f.text('noticesEmail', labels.noticesEmail, {
         hint: html`A shared mailbox that also gets notices about keys and webhook endpoints. <a href="${base}/mails">Emails</a>`,
         type: 'email',
-        value: shown.noticesEmail,
       }),
     f.tick('subjects', labels.subjects, shortSubjectNames, {
       hint: 'The default for new invitations. Invitations that were sent do not change.',
-      values: shown.subjects,
     }),
-    f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices, { value: shown.groupAutocreate }),
+    f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices),
     f.text('retakeGap', labels.retakeGap, {
       hint: 'Such as 90. An earlier invitation in the console needs a reason.',
       inputmode: 'numeric',
-      value: shown.retakeGap,
       width: 10,
     }),
     app.settings.mailServer !== null &&
       f.text('reminderDays', labels.reminderDays, {
         hint: 'Such as 7. One email for each invitation. Empty: no reminders.',
         inputmode: 'numeric',
-        value: shown.reminderDays,
         width: 10,
       }),
     f.text('fundingRules', labels.fundingRules, {
       hint: 'A page such as your funder’s rules. Funding lists link to it.',
       type: 'url',
-      value: shown.fundingRules,
     }),
-    f.choose('secondFactor', labels.secondFactor, secondFactorChoices, { value: shown.secondFactor }),
+    f.choose('secondFactor', labels.secondFactor, secondFactorChoices),
   ];
 }
 
@@ -124,6 +100,7 @@ function settingsPage(
     faults,
     intro: [notice(query, { saved: 'The settings are saved.' }), overtaken],
     button: 'Save',
+    shown,
     fields,
     also: [
       html`<h2>Set by the operator</h2>`,
@@ -178,8 +155,6 @@ function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string
     name === 'subjects' ? subjects.filter((one) => settings.subjects.includes(one)).join(', ') : settings[name];
   return value === '' ? 'Nothing' : value;
 }
-
-export const mailRoutes: ConsoleRoute[] = [get('/mails', managers, mails)];
 
 /** The page's names for the causes of emails. A key is the first word of the stored cause. */
 const causeNames: Record<string, string> = {

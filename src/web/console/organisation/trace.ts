@@ -1,9 +1,10 @@
 import { type Content, html } from '../../../platform/html/html.ts';
 import { type Trace, traceResult } from '../../../api/tracer/trace.ts';
-import { facts, filters, instant, table, withLocalTimes, code } from '../kit/blocks.ts';
+import { facts, filters, instant, withLocalTimes, code } from '../kit/blocks.ts';
 import { filtersOf } from '../kit/form.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { logReaders, integrators } from '../../../organisations/users/roles.ts';
+import { table } from '../kit/table.ts';
 
 export const traceRoutes: ConsoleRoute[] = [
   get('/trace', logReaders, trace, { menu: 'Trace result', section: 'integration' }),

@@ -23,21 +23,23 @@ import { html } from '../../../platform/html/html.ts';
 import { isEmailAddress } from '../../../platform/validation/email.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { day, facts, moment, notice, table, code, label } from '../kit/blocks.ts';
+import { day, facts, moment, notice, code, label } from '../kit/blocks.ts';
 import { type Faults, any, buttonForm, readonlyField, fieldsOf, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { NoSuchPage, get, formRoutes, post, findOr404 } from '../kit/route.ts';
+import { again, routesOf, NoSuchPage, get, formRoutes, post, findOr404 } from '../kit/route.ts';
 import { formPage, confirmPage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { table } from '../kit/table.ts';
 
+const ofPerson = routesOf((visit) => findOr404(visit, 'user_id', findMember));
 export const peopleRoutes: ConsoleRoute[] = [
   get('/people', managers, people, { live: true, menu: 'People', section: 'organisation' }),
   ...formRoutes('/people/invite', managers, invitePage, invite, { live: true, proof: true }),
-  get('/people/{user_id}', managers, async (one) => personPage(one, await personOf(one)), { live: true, proof: true }),
-  post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
-  post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
-  ...formRoutes('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
+  ofPerson.get('/people/{user_id}', managers, personPage, { live: true, proof: true }),
+  ofPerson.post('/people/{user_id}/role', managers, setRole, { live: true, proof: true }),
+  ofPerson.post('/people/{user_id}/link', managers, inviteAgain, { live: true, proof: true }),
+  ...ofPerson.form('/people/{user_id}/remove', managers, showRemove, remove, { live: true, proof: true }),
   post('/invitations/{invitation_id}/withdraw', managers, withdraw, { live: true, proof: true }),
 ];
 
@@ -91,14 +93,13 @@ const roleChoices = (giver: Role) =>
     .filter((role) => mayGive(giver, role))
     .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
 
-async function invitePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function invitePage(visit: Visit): Promise<Answer> {
   const teams = await listActiveTeams(visit.app.db, visit.organisationId);
   const choices = teams.map((one) => ({ value: one.group_id, label: one.name }));
   return formPage(visit, {
     title: 'Invite person',
     says: 'The person gets a link to choose a password. The link works once and ends after 7 days.',
     back: { to: `${visit.base}/people`, label: 'People' },
-    faults,
     button: 'Invite person',
     fields: (f) => [
       f.text('email', 'Email address', { type: 'email' }),
@@ -119,7 +120,7 @@ function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclud
   };
 }
 
-async function invite(visit: Visit): Promise<Answer> {
+async function invite(visit: Visit) {
   const email = visit.form.text('email');
   const role = visit.form.raw('role');
   const team = visit.form.raw('team');
@@ -129,9 +130,9 @@ async function invite(visit: Visit): Promise<Answer> {
     role: (!isRole(role) || !mayGive(visit.role, role)) && 'Choose a role.',
     team: team !== '' && !teams.some((one) => one.group_id === team) && 'Choose an active team, or no team.',
   });
-  if (isFaulty(faults)) return invitePage(visit, faults);
+  if (isFaulty(faults)) return again(faults);
   const invited = await inviteTo(visit, { email, role: role as Role, teamId: team || null, again: false });
-  if (typeof invited === 'string') return invitePage(visit, { email: refusals[invited] });
+  if (typeof invited === 'string') return again({ email: refusals[invited] });
   return linkPage(visit, email, invited);
 }
 
@@ -151,8 +152,6 @@ const inviteTo = (visit: Visit, inviting: Inviting): Promise<Invited> => {
     (result) => typeof result !== 'string' && result.invitationId,
   );
 };
-
-const personOf = (visit: Visit): Promise<Member> => findOr404(visit, 'user_id', findMember);
 
 function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   const { base, role, zone } = visit;
@@ -182,9 +181,8 @@ function personPage(visit: Visit, member: Member, faults: Faults = {}): Answer {
   };
 }
 
-async function setRole(visit: Visit): Promise<Answer> {
+async function setRole(visit: Visit, member: Member): Promise<Answer> {
   const { base, organisationId, role: by, form: sent, change } = visit;
-  const member = await personOf(visit);
   const role = sent.raw('role');
   const refused = () => personPage(visit, member, { role: 'Choose a role that you may give.' });
   if (!isRole(role) || !mayGive(by, role) || !mayGive(by, member.role)) return refused();
@@ -212,8 +210,7 @@ async function dropLinksOf(work: UnitOfWork, organisationId: number, member: Mem
   await revokeLinksOf(work, organisationId, member.user_id, role);
 }
 
-async function inviteAgain(visit: Visit): Promise<Answer> {
-  const member = await personOf(visit);
+async function inviteAgain(visit: Visit, member: Member): Promise<Answer> {
   if (!mayGive(visit.role, member.role)) throw new NoSuchPage();
   const invited = await inviteTo(visit, { email: member.email, role: member.role, again: true });
   if (invited === 'full')
@@ -227,8 +224,7 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
   return linkPage(visit, member.email, invited);
 }
 
-async function showRemove(visit: Visit): Promise<Answer> {
-  const member = await personOf(visit);
+async function showRemove(visit: Visit, member: Member): Promise<Answer> {
   const isSelf = member.user_id === visit.userId;
   return confirmPage(visit, {
     title: 'Remove person?',
@@ -244,9 +240,8 @@ async function showRemove(visit: Visit): Promise<Answer> {
   });
 }
 
-async function remove(visit: Visit): Promise<Answer> {
+async function remove(visit: Visit, member: Member): Promise<Answer> {
   const { base, role, organisationId, userId, change } = visit;
-  const member = await personOf(visit);
   if (!mayGive(role, member.role)) throw new NoSuchPage();
   const changed = await change(async (work) => {
     const result = await changeMember(work, organisationId, member.user_id, { to: null, by: role });

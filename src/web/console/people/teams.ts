@@ -11,8 +11,8 @@ import {
 } from '../../../organisations/teams.ts';
 import { type Member, listMembers } from '../../../organisations/users/members.ts';
 import { managers, roleNames, learnerReaders } from '../../../organisations/users/roles.ts';
-import { empty, notice, table, numeric } from '../kit/blocks.ts';
-import { type Faults, hiddenField, isFaulty, tickBox, chosenIds } from '../kit/form.ts';
+import { notice } from '../kit/blocks.ts';
+import { hiddenField, isFaulty, tickBox, chosenIds } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
   groupList,
@@ -24,17 +24,20 @@ import {
   membersPart,
 } from '../groups/members.ts';
 import { groupActions, groupFacts, groupNotices } from '../groups/groups.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
-import { listPage, formPage, messagePage, confirmPage } from '../kit/page.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { again, NoSuchPage, get, formRoutes, routesOf } from '../kit/route.ts';
+import { listPage, formPage, confirmPage, refusal } from '../kit/page.ts';
+import { empty, table, numeric } from '../kit/table.ts';
 
+const ofTeam = routesOf(teamOf);
 /** Tutors see the learners of the teams whose staff they are. A team's learners are the members of the team's group. */
 export const teamRoutes: ConsoleRoute[] = [
   get('/teams', learnerReaders, teams, { menu: 'Teams' }),
   ...formRoutes('/teams/create', managers, createPage, create),
-  get('/teams/{team_id}', learnerReaders, team),
-  ...formRoutes('/teams/{team_id}/staff', managers, async (visit) => staffPage(visit, await teamOf(visit)), addStaff),
-  post('/teams/{team_id}/staff/chosen', managers, confirmRemoval),
-  post('/teams/{team_id}/staff/remove', managers, removeStaff),
+  ofTeam.get('/teams/{team_id}', learnerReaders, team),
+  ...ofTeam.form('/teams/{team_id}/staff', managers, staffPage, addStaff),
+  ofTeam.post('/teams/{team_id}/staff/chosen', managers, confirmRemoval),
+  ofTeam.post('/teams/{team_id}/staff/remove', managers, removeStaff),
 ];
 
 /** Finds a team by the ID in the URL, which is also the ID of its group. */
@@ -67,12 +70,11 @@ async function teams(visit: Visit): Promise<Answer> {
   });
 }
 
-function createPage(visit: Visit, faults: Faults = {}): Answer {
+function createPage(visit: Visit): Answer {
   return formPage(visit, {
     title: 'Create team',
     says: 'Tutors of the team see its learners.',
     back: { to: `${visit.base}/teams`, label: 'Teams' },
-    faults,
     button: 'Create team',
     fields: (f) => [
       f.text('group_name', 'Name'),
@@ -84,23 +86,22 @@ function createPage(visit: Visit, faults: Faults = {}): Answer {
   });
 }
 
-async function create(visit: Visit): Promise<Answer> {
+async function create(visit: Visit) {
   const { base, organisationId, form: sent, change } = visit;
   const faults = newGroupFaults(visit);
-  if (isFaulty(faults)) return createPage(visit, faults);
+  if (isFaulty(faults)) return again(faults);
   const team = { ref: sent.text('ref'), name: sent.text('group_name') };
-  const made = async (): Promise<Answer> => {
+  const made = async () => {
     const id = await change((work) => createTeam(work, organisationId, team));
     if (id !== null) return { to: `${base}/teams/${id}?did=created` };
-    return createPage(visit, { ref: 'A team with this reference exists. Enter another reference.' });
+    return again({ ref: 'A team with this reference exists. Enter another reference.' });
   };
   const tooMany = `Your organisation has ${limits.teamsPerOrganisation} active teams, the maximum. Archive a team first.`;
-  return unlessTooMany(made(), () => createPage(visit, { ref: tooMany }));
+  return unlessTooMany(made(), () => again({ ref: tooMany }));
 }
 
-async function team(visit: Visit): Promise<Answer> {
+async function team(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const { base, query } = visit;
-  const found = await teamOf(visit);
   return {
     title: 'Team',
     heading: name(found.name),
@@ -145,14 +146,13 @@ async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
   ];
 }
 
-async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {}): Promise<Answer> {
+async function staffPage(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const { base } = visit;
   const { others } = await peopleOf(visit, found);
   const head = {
     title: 'Add staff',
     heading: html`Add staff to ${name(found.name)}`,
     back: { to: `${base}/teams/${found.group_id}`, label: found.name },
-    faults,
   };
   const invite = html`<a href="${base}/people/invite">Invite person</a>`;
   if (others.length === 0) return { ...head, main: empty('Everyone in the organisation is in this team.', invite) };
@@ -167,28 +167,23 @@ async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults = {})
   });
 }
 
-async function addStaff(visit: Visit): Promise<Answer> {
+async function addStaff(visit: Visit, found: BrowsedGroup) {
   const { base, organisationId, change } = visit;
-  const found = await teamOf(visit);
   const { group_id: id } = found;
   const staff = chosenIds(visit, 'staff');
-  if (staff.length === 0) return staffPage(visit, found, { staff: 'Choose at least one person.' });
+  if (staff.length === 0) return again({ staff: 'Choose at least one person.' });
   await change((work) => addTeamStaff(work, organisationId, id, staff).then((added) => added.length > 0 && id));
   return { to: `${base}/teams/${id}?did=staff` };
 }
 
-async function confirmRemoval(visit: Visit): Promise<Answer> {
-  const found = await teamOf(visit);
+async function confirmRemoval(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const path = `${visit.base}/teams/${found.group_id}`;
+  const back = { to: path, label: found.name };
   const ids = chosenIds(visit, 'staff');
   const { staff } = await peopleOf(visit, found);
   const chosen = staff.filter((one) => ids.includes(one.user_id));
   if (chosen.length === 0)
-    return {
-      ...messagePage('No staff are selected', 'Go back and tick the staff to remove from the team.'),
-      back: { to: path, label: found.name },
-      status: 422,
-    };
+    return refusal('No staff are selected', 'Go back and tick the staff to remove from the team.', back);
   const tutors = chosen.filter((one) => one.role === 'tutor').length;
   const whoSees =
     tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`;
@@ -210,9 +205,8 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   });
 }
 
-async function removeStaff(visit: Visit): Promise<Answer> {
+async function removeStaff(visit: Visit, { group_id: id }: BrowsedGroup): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const { group_id: id } = await teamOf(visit);
   const staff = chosenIds(visit, 'staff');
   await change((work) => removeTeamStaff(work, organisationId, id, staff).then((left) => left.length > 0 && id));
   return { to: `${base}/teams/${id}?did=no-staff` };

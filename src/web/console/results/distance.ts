@@ -1,19 +1,17 @@
-import { clockOf } from '../../../records/results/lists/export.ts';
 import type { DistanceTotal } from '../../../records/results/lists/distance.ts';
 import { all, meanLevels, minForMean, refreshTotals, totalsOf } from '../../../records/results/lists/distance.ts';
 import { placementOf } from '../../../records/results/lists/interval.ts';
 import type { Change, Outcome, Progress, ProgressFilter } from '../../../records/results/lists/progress.ts';
-import { changeOf, everyProgress, progressOf } from '../../../records/results/lists/progress.ts';
+import { changeOf, everyProgress, outcomeNames, progressOf } from '../../../records/results/lists/progress.ts';
 import { decimal, subjectName } from '../../../records/evidence/wording.ts';
 import { type BrowsedGroup, browseGroups } from '../../../organisations/groups/browse.ts';
 import { countGroupTypes } from '../../../organisations/groups/list.ts';
 import { teamType } from '../../../organisations/groups/types.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
-import type { Column } from '../../../platform/formats/sheet.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type Columns, day, facts, label, moment, numeric, plain, readPage, uuidIn, withQuery } from '../kit/blocks.ts';
+import { type LabelKind, day, facts, label, moment } from '../kit/blocks.ts';
 import { barChart, columnChart } from '../kit/chart.ts';
 import { name } from '../kit/frame.ts';
 import { listPage } from '../kit/page.ts';
@@ -21,16 +19,12 @@ import { visibilityOf } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes, get } from '../kit/route.ts';
 import { share } from './distribution.ts';
 import { downloaded, formatPage } from './export.ts';
-import {
-  filterQuery,
-  groupFields,
-  groupOf,
-  readResultFilter,
-  subjectField,
-  subjectNames,
-  typeChoices,
-} from './filter.ts';
-import { exportLink, intervalWords } from './results.ts';
+import { groupFields, groupOf, readResultFilter, subjectField, subjectNames, typeChoices } from './filter.ts';
+import { exportLink, learnerCell } from './results.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
+import { distanceColumns } from '../../../records/results/lists/progress-columns.ts';
+import { readPage, uuidIn, withQuery } from '../kit/paging.ts';
+import { type Columns, numeric, plain } from '../kit/table.ts';
 import { scheduleLink } from './scheduled-reports.ts';
 
 export const distanceRoutes: ConsoleRoute[] = [
@@ -39,12 +33,7 @@ export const distanceRoutes: ConsoleRoute[] = [
 ];
 
 const title = 'Distance travelled';
-const outcomes: Record<Outcome, [kind: Parameters<typeof label>[0], words: string]> = {
-  gain: ['good', 'Clear gain'],
-  unclear: ['info', 'No clear change'],
-  loss: ['bad', 'Clear loss'],
-  unmeasured: ['off', 'Not measured'],
-};
+const outcomeKinds: Record<Outcome, LabelKind> = { gain: 'good', unclear: 'info', loss: 'bad', unmeasured: 'off' };
 
 async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
   const { groupIds, visibility } = await readResultFilter(visit);
@@ -97,7 +86,7 @@ function totalsPart(
   const totals = shown.map(totalIn);
   if (totals.every(({ learners }) => learners === 0)) return null;
   const of = (['unclear', 'loss', 'gain', 'unmeasured'] as const).map((outcome) => ({
-    name: outcomes[outcome][1],
+    name: outcomeNames[outcome],
     values: totals.map((one) => (outcome === 'unmeasured' ? unmeasured(one) : one[outcome])),
   }));
   return [
@@ -165,8 +154,8 @@ async function groupsPage(visit: Visit): Promise<Answer> {
 
 function changeCell(change: Change | null): Content {
   if (change === null) return label('off', 'One result');
-  const [kind, words] = outcomes[change.outcome];
-  return html`${label(kind, words)} <span class="hint">${levelsGainedWords(change)}</span>`;
+  const { outcome } = change;
+  return html`${label(outcomeKinds[outcome], outcomeNames[outcome])} <span class="hint">${levelsGainedWords(change)}</span>`;
 }
 
 function levelsGainedWords({ gained }: Change): string {
@@ -215,8 +204,7 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
     sticky: true,
     rows: found.rows,
     columns: {
-      Learner: (row) =>
-        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+      Learner: (row) => learnerCell(`${base}/learners/${row.learner_id}`, row),
       Subject: plain((row) => subjectName(row.first.content.subject)),
       Results: { ...numeric((row) => row.results), phone: 'hidden' },
       First: plain((row) => result(row.first)),
@@ -236,47 +224,6 @@ async function showExport(visit: Visit): Promise<Answer> {
     intro: html`<p>The file contains each learner of the group, with the first and latest result in each subject. It contains names. Store it securely, and delete it after use.</p>`,
   };
   return formatPage(visit, page, kept);
-}
-
-export function distanceColumns(zone: string): Column<Progress>[] {
-  const clock = clockOf(zone);
-  type Value<T> = (row: Progress) => T | null;
-  const text = (key: string, head: string, width: number, value: Value<string>): Column<Progress> => ({
-    ...{ key, head, width, value },
-    kind: 'text',
-  });
-  const figure = (key: string, head: string, value: Value<number>): Column<Progress> => ({
-    ...{ key, head, width: 10, value },
-    kind: 'number',
-  });
-  const rounded = (value: number | undefined) => (value === undefined ? null : Math.round(value * 100) / 100);
-  const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
-    text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
-    text(`${key}_likely`, `${head}, likely level`, 24, (row) => intervalWords(row[key].content.level_probabilities)),
-    {
-      key: `${key}_assessed`,
-      head: `${head} assessed (${zone})`,
-      width: 18,
-      kind: 'moment',
-      clock,
-      value: (row) => row[key].content.assessed_at_us / 1000,
-    },
-  ];
-  return [
-    text('learner', 'Learner', 28, (row) => row.full_name),
-    text('reference', 'Reference', 16, (row) => row.ref),
-    text('subject', 'Subject', 10, (row) => row.first.content.subject),
-    figure('results', 'Results', (row) => row.results),
-    ...of('first', 'First'),
-    ...of('latest', 'Latest'),
-    text('change', 'Change', 16, (row) => {
-      const change = changeOf(row);
-      return change && outcomes[change.outcome][1];
-    }),
-    figure('levels_gained', 'Levels gained', (row) => changeOf(row)?.gained ?? null),
-    figure('ability_change', 'Change of the ability estimate', (row) => rounded(changeOf(row)?.ability?.change)),
-    figure('ability_margin', '95 % margin of the change', (row) => rounded(changeOf(row)?.ability?.margin)),
-  ];
 }
 
 async function exportDistance(visit: Visit): Promise<Answer> {

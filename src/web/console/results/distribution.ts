@@ -2,35 +2,25 @@ import { subjectName } from '../../../records/evidence/wording.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type Columns, numeric, uuidIn, bar, table, number, readPage } from '../kit/blocks.ts';
+import { number } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
-import { groupOf, levelNames, subjectNames, typeChoices } from './filter.ts';
+import { groupOf, subjectNames, typeChoices } from './filter.ts';
 import { percent } from './results.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, NoSuchPage } from '../kit/route.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
-import type { ResultContent } from '../../../records/results/body.ts';
-import { browseResults } from '../../../records/results/lists/browse.ts';
-import { type ResultPageStart, unfiltered } from '../../../records/results/lists/browse-statements.ts';
 import type { DomainStrength, GroupDistribution } from '../../../records/results/lists/distribution.ts';
-import { distributionOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
-import type { Database } from '../../../platform/db/database.ts';
+import { countsOf, latestOf, distributionOf, strengthsOf } from '../../../records/results/lists/distribution.ts';
 import { groupsSeen } from '../../../organisations/groups/browse.ts';
 import { countGroupTypes } from '../../../organisations/groups/list.ts';
-import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { visibilityOf } from '../kit/reader.ts';
+import { levelNames } from '../../../records/results/lists/filter-query.ts';
+import { uuidIn, readPage } from '../kit/paging.ts';
+import { type Columns, numeric, bar, table } from '../kit/table.ts';
 
 export const distributionRoutes: ConsoleRoute[] = [get('/results/spread', learnerReaders, spread)];
 
-/** The page averages the domains of at most this many results of a group, over all subjects. */
-const maxForDomains = 300;
-/** The most pages of results that are read to find results for the averages. */
-const maxLooks = 5;
-
-/** The number of results at each level, in the order of `levelNames`. */
-export const countsOf = ({ counts }: GroupDistribution, subject: number) =>
-  levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
 export function share(n: number, of: number): Content {
@@ -82,36 +72,6 @@ async function typePage(visit: Visit): Promise<Answer> {
     next: last?.group_id,
     kept: new URLSearchParams({ type: type ?? '', subject }),
   });
-}
-
-/** `isMore`: the group has further results, assessed earlier than these. */
-export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
-
-/** Each learner's latest result in each subject; in a large group, only the most recently assessed results. */
-export async function latestOf(
-  db: Database,
-  organisationId: number,
-  groupId: string,
-  visibility: Visibility,
-  looks = maxLooks,
-): Promise<LatestOfGroup> {
-  // One query finds all subjects, because three queries would each read the results of all three subjects.
-  const filter = { ...unfiltered, visibility, groupIds: [groupId], latest: true };
-  const contents: ResultContent[] = [];
-  const next = await db.snapshot(async (tx) => {
-    let after: ResultPageStart | null = null;
-    for (let n = 0; n < looks; n++) {
-      const limit = maxForDomains - contents.length;
-      const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
-      const page = await browseResults(tx, look);
-      contents.push(...page.rows.map(({ content }) => content));
-      after = page.next;
-      if (after === null || !page.isCutShort || contents.length === maxForDomains) break;
-    }
-    return after;
-  });
-  const bySubject = subjects.map((subject) => contents.filter((one) => one.subject === subject));
-  return { bySubject, isMore: next !== null };
 }
 
 async function groupPage(visit: Visit, groupId: string): Promise<Answer> {

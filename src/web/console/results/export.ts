@@ -1,32 +1,26 @@
-import type { BrowsedResult } from '../../../records/results/lists/browse.ts';
-import { browseResults, countInCells, groupSetsFor } from '../../../records/results/lists/browse.ts';
-import type { ResultQuery, ResultFilter } from '../../../records/results/lists/browse-statements.ts';
-import { probabilityBelow, placementOf } from '../../../records/results/lists/interval.ts';
+import { type BrowsedResult, maxRows, browseResults } from '../../../records/results/lists/browse.ts';
+import type { ResultQuery } from '../../../records/results/lists/browse-statements.ts';
+import { probabilityBelow, placementOf, intervalWords } from '../../../records/results/lists/interval.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
-import { day, withQuery, numeric, facts, number, plain, wideOnly } from '../kit/blocks.ts';
-import { dateFields, filterQuery, groupFields, readResultFilter, filterInWords } from './filter.ts';
-import {
-  flagLabels,
-  intervalWords,
-  learnerCell,
-  percent,
-  readPlace,
-  exportLink,
-  thereMayBeMore,
-  readResultSort,
-} from './results.ts';
+import { day, facts, number } from '../kit/blocks.ts';
+import { dateFields, groupFields, readResultFilter, filterInWords } from './filter.ts';
+import { flagLabels, learnerCell, percent, readPlace, exportLink, thereMayBeMore, readResultSort } from './results.ts';
 import { sealToken } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, formRoutes } from '../kit/route.ts';
 import { startOfDay, dayOf } from '../../../organisations/zone.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
-import { listPage, formPage, messagePage } from '../kit/page.ts';
+import { listPage, formPage, refusal, busyPage } from '../kit/page.ts';
 import type { FundingColumns } from '../../../records/results/lists/export.ts';
 import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../../../records/results/lists/export.ts';
 import { type Sheet, type SheetFormat, sheetTypes } from '../../../platform/formats/sheet.ts';
 import type { Tx } from '../../../platform/db/database.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
+import { type List, fundingLists, fundingFilter } from '../../../records/results/lists/funding.ts';
+import { withQuery } from '../kit/paging.ts';
+import { numeric, plain, wideOnly } from '../kit/table.ts';
 
 export const resultExportRoutes: ConsoleRoute[] = formRoutes('/results/export', learnerReaders, showExport, exportAll, {
   proof: true,
@@ -60,20 +54,11 @@ async function lookOf(visit: Visit): Promise<ResultQuery> {
   return { organisationId, filter, ...readResultSort(query), after: null, limit: limits.exportPage };
 }
 
-/** The number of rows in the file. With some filters only an upper limit is known (`exact: false`). */
-async function maxRows(visit: Visit, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
-  const { db } = visit.app;
-  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
-  const others = [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source];
-  const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
-  return { n: counted.n, exact: others.every((one) => one === null) && !latest };
-}
-
 const sheetHolds = `One sheet has room for ${number(limits.sheetRows - 1)} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
   const look = await lookOf(visit);
-  const [max, words] = await Promise.all([maxRows(visit, look), filterInWords(visit)]);
+  const [max, words] = await Promise.all([maxRows(visit.app.db, look), filterInWords(visit)]);
   const kept = filterQuery(visit.query);
   const isFiltered = Object.values(words).some((one) => one !== undefined);
   const rows = `${max.exact ? '' : 'At most '}${number(max.n)}`;
@@ -111,11 +96,7 @@ export async function downloaded<Row>(
     body = sheetFile(app, format, options.sheetOf);
   } catch (error) {
     if (!(error instanceof ExportsBusy)) throw error;
-    return {
-      status: 503,
-      headers: { 'retry-after': '30' },
-      ...messagePage('Too many exports are running', 'Go back, and try again in a minute. Nothing was exported.'),
-    };
+    return busyPage('Too many exports are running', 'Nothing was exported.');
   }
   try {
     await change(async () => true, resource);
@@ -135,13 +116,10 @@ export async function downloadedResults(
   look: ResultQuery,
   { funding, ...options }: { name: string; resource: string; kept: URLSearchParams; funding: FundingColumns | null },
 ): Promise<Answer> {
-  const max = await maxRows(visit, look);
+  const max = await maxRows(visit.app.db, look);
   // We refuse only if the count is exact. Otherwise it may be too high, and a full sheet ends the download.
   if (formatOf(visit) === 'xlsx' && max.exact && max.n >= limits.sheetRows)
-    return {
-      status: 422,
-      ...messagePage('There are too many results', `${sheetHolds} Filter by a subject or a group, or choose CSV.`),
-    };
+    return refusal('There are too many results', `${sheetHolds} Filter by a subject or a group, or choose CSV.`);
   const columns = resultColumns(visit.zone, funding);
   const sheetOf = (tx: Tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) });
   return downloaded(visit, { ...options, sheetOf });
@@ -153,32 +131,6 @@ async function exportAll(visit: Visit): Promise<Answer> {
 }
 
 /** Pages for two funding lists. Each list shows learners whose latest result in a subject is below a level. */
-
-type List = {
-  name: string;
-  title: string;
-  below: 'Level 1' | 'Level 2';
-  /** Subject and level in one number (src/records/results/facet.ts). */
-  facets: readonly number[];
-  says: string;
-};
-
-export const fundingLists: readonly List[] = [
-  {
-    name: 'digital-below-level-1',
-    title: 'Digital skills below Level 1',
-    below: 'Level 1',
-    facets: [1, 2],
-    says: 'Learners whose latest digital skills result is below Level 1.',
-  },
-  {
-    name: 'english-maths-below-level-2',
-    title: 'English or maths assessed below Level 2',
-    below: 'Level 2',
-    facets: [9, 10, 11, 17, 18, 19],
-    says: 'Learners whose latest result in English or maths is below Level 2. Each subject has a row.',
-  },
-];
 
 const pathOf = ({ name }: List) => `/results/lists/${name}`;
 
@@ -221,15 +173,6 @@ function startOf({ query, zone }: Visit): number | null {
   const at = startOfDay(query.get('start') ?? '', zone);
   return at === null ? null : at.getTime() * 1000;
 }
-
-export const fundingFilter = (filter: ResultFilter, { facets }: List): ResultFilter => ({
-  ...filter,
-  facets,
-  latest: true,
-  flag: null,
-  source: null,
-  changedSinceUs: null,
-});
 
 async function lookFor(visit: Visit, list: List): Promise<ResultQuery> {
   const filter = fundingFilter(await readResultFilter(visit), list);
@@ -278,7 +221,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     sticky: true,
     rows,
     columns: {
-      Learner: (row) => learnerCell(base, row),
+      Learner: (row) => learnerCell(`${base}/results/${row.assessment_id}`, row),
       Subject: plain(({ content }) => subjectName(content.subject)),
       Placement: plain(({ content }) => placementOf(content)),
       'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),

@@ -1,22 +1,24 @@
 import { strengthsOf } from '../../../records/results/lists/distribution.ts';
-import { type Latest, byNeed, latestOfMembers } from '../../../records/results/lists/gaps.ts';
+import type { Latest } from '../../../records/results/lists/gaps.ts';
+import { byNeed, latestOfMembers, domainNames, domainIn, gapColumns } from '../../../records/results/lists/gaps.ts';
 import { placementOf } from '../../../records/results/lists/interval.ts';
 import { domainStatus, subjectName } from '../../../records/evidence/wording.ts';
-import { dayOf } from '../../../organisations/zone.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
-import type { Column } from '../../../platform/formats/sheet.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type LabelKind, count, day, label, number, plain, readCount, withQuery } from '../kit/blocks.ts';
+import { type LabelKind, count, day, label, number } from '../kit/blocks.ts';
 import { barChart } from '../kit/chart.ts';
 import { filtersOf } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { listPage, messagePage } from '../kit/page.ts';
+import { listPage, refusal } from '../kit/page.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes, get } from '../kit/route.ts';
 import { downloaded, formatPage } from './export.ts';
-import { filterQuery, groupFields, groupOf, readResultFilter, subjectNames } from './filter.ts';
-import { exportLink } from './results.ts';
+import { groupFields, groupOf, readResultFilter, subjectNames } from './filter.ts';
+import { exportLink, learnerCell } from './results.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
+import { readCount, withQuery } from '../kit/paging.ts';
+import { plain } from '../kit/table.ts';
 import { scheduleLink } from './scheduled-reports.ts';
 
 export const gapRoutes: ConsoleRoute[] = [
@@ -27,23 +29,10 @@ export const gapRoutes: ConsoleRoute[] = [
 /** The most learners that the page and a file read, because they are sorted by need. */
 const maxSorted = 1000;
 const maxInFile = 20_000;
-/** Imported results may name other domains. A matrix has the most frequent names only. */
-const maxDomains = 8;
-
 const kinds: Record<string, LabelKind> = { secure: 'good', developing: 'wait', needs_support: 'bad' };
 
 export const subjectIn = (query: URLSearchParams): Subject =>
   subjects.find((one) => one === query.get('subject')) ?? 'english';
-
-type Domains = Latest['content']['domains'];
-const domainIn = (row: Latest, of: string): Domains[number] | undefined =>
-  row.content.domains.find((one) => one.name === of);
-
-export const domainNames = (rows: readonly Latest[]): string[] => {
-  const found = strengthsOf(rows.map((row) => row.content));
-  const common = found.toSorted((x, y) => y.results - x.results).slice(0, maxDomains);
-  return found.filter((one) => common.includes(one)).map((one) => one.name);
-};
 
 function cell(row: Latest, of: string): Content {
   const found = domainIn(row, of);
@@ -107,8 +96,7 @@ async function gaps(visit: Visit): Promise<Answer> {
     sticky: true,
     rows,
     columns: {
-      Learner: (row) =>
-        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+      Learner: (row) => learnerCell(`${base}/learners/${row.learner_id}`, row),
       Placement: plain(
         (row) =>
           html`<a href="${base}/results/${row.assessment_id}">${placementOf(row.content)}</a> <span class="hint">${day(row.content.assessed_at_us, zone)}</span>`,
@@ -131,26 +119,6 @@ async function showExport(visit: Visit): Promise<Answer> {
   return formatPage(visit, page, kept);
 }
 
-function gapColumns(domains: readonly string[], zone: string): Column<Latest>[] {
-  const text = (key: string, head: string, width: number, value: (row: Latest) => string | null): Column<Latest> => ({
-    ...{ key, head, width, value },
-    kind: 'text',
-  });
-  return [
-    text('learner', 'Learner', 28, (row) => row.full_name),
-    text('reference', 'Reference', 16, (row) => row.ref),
-    text('placement', 'Placement', 20, (row) => placementOf(row.content)),
-    text('assessed', `Assessed (${zone})`, 14, (row) => dayOf(new Date(row.content.assessed_at_us / 1000), zone)),
-    ...domains.flatMap((one, i): Column<Latest>[] => [
-      text(`domain_${i + 1}`, one, 16, (row) => domainStatus(domainIn(row, one)?.status ?? null)),
-      {
-        ...{ key: `domain_${i + 1}_score`, head: `${one}: score in %`, width: 8, kind: 'number' },
-        value: (row) => domainIn(row, one)?.score_pct ?? null,
-      },
-    ]),
-  ];
-}
-
 async function exportGaps(visit: Visit): Promise<Answer> {
   const { app, base, zone, organisationId: id, query } = visit;
   const { groupIds, visibility } = await readResultFilter(visit);
@@ -160,13 +128,10 @@ async function exportGaps(visit: Visit): Promise<Answer> {
     latestOfMembers(tx, id, { groupIds, visibility }, subject, maxInFile),
   );
   if (isMore)
-    return {
-      status: 422,
-      ...messagePage(
-        'There are too many learners',
-        `A file holds ${number(maxInFile)} learners. Choose a smaller group.`,
-      ),
-    };
+    return refusal(
+      'There are too many learners',
+      `A file holds ${number(maxInFile)} learners. Choose a smaller group.`,
+    );
   const sorted = byNeed(rows);
   const columns = gapColumns(domainNames(sorted), zone);
   return downloaded(visit, {

@@ -4,11 +4,13 @@ import { readOrganisation } from '../../../organisations/organisations.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { filters, withQuery } from '../kit/blocks.ts';
+import { filters } from '../kit/blocks.ts';
 import { fieldsOf, filtersOf, hiddenField } from '../kit/form.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
 import { downloaded } from './export.ts';
-import { dateFields, filterQuery, groupFields, readResultFilter, subjectField } from './filter.ts';
+import { dateFields, groupFields, readResultFilter, subjectField } from './filter.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
+import { withQuery } from '../kit/paging.ts';
 
 export const ilrRoutes: ConsoleRoute[] = formRoutes('/results/lists/ilr', learnerReaders, showIlr, sendIlr, {
   proof: true,

@@ -17,19 +17,20 @@ import {
 import { limits } from '../../../platform/config/limits.ts';
 import { uuidOf } from '../../../platform/crypto/random.ts';
 import { managers } from '../../../organisations/users/roles.ts';
-import { type Faults, buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
-import { facts, moment, notice, progress, table, number, numeric } from '../kit/blocks.ts';
+import { buttonForm, hiddenField, fieldsOf } from '../kit/form.ts';
+import { facts, moment, notice, progress, number } from '../kit/blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, post, onceOf, inBackground, findOr404 } from '../kit/route.ts';
-import { formPage, messagePage } from '../kit/page.ts';
+import { formRoutes, again, routesOf, onceOf, inBackground, findOr404 } from '../kit/route.ts';
+import { formPage, busyPage } from '../kit/page.ts';
+import { table, numeric } from '../kit/table.ts';
 
+const ofImport = routesOf((visit) => findOr404(visit, 'import_id', (...of) => importRuns.find(...of)));
 /** A dry run shows the faults of a file of results. Then a background job writes the lines without faults. */
 export const resultImportRoutes: ConsoleRoute[] = [
-  get('/results/import', managers, showForm),
-  post('/results/import', managers, tryFile, { upload: limits.importUploadBytes }),
-  get('/results/import/{import_id}', managers, showRun),
-  post('/results/import/{import_id}/start', managers, start),
-  post('/results/import/{import_id}/cancel', managers, cancel),
+  ...formRoutes('/results/import', managers, showForm, tryFile, { upload: limits.importUploadBytes }),
+  ofImport.get('/results/import/{import_id}', managers, showRun),
+  ofImport.post('/results/import/{import_id}/start', managers, start),
+  ofImport.post('/results/import/{import_id}/cancel', managers, cancel),
 ];
 
 const dateForms = {
@@ -49,12 +50,11 @@ const states: Record<ImportRun['status'], string> = {
   finished: 'Finished',
 };
 
-async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function showForm(visit: Visit): Promise<Answer> {
   const { app, base, organisationId, zone } = visit;
   const runs = await importRuns.list(app.db, organisationId, 10);
   const page = formPage(visit, {
     title: 'Import results',
-    faults,
     intro: html`<p>Import results that were assessed elsewhere. The service checks the file first and shows new results, changes and faults. Nothing is imported before you confirm.</p>`,
     button: 'Check file',
     upload: true,
@@ -81,11 +81,11 @@ async function showForm(visit: Visit, faults: Faults = {}): Promise<Answer> {
   return { ...page, back: { to: `${base}/results`, label: 'Results' } };
 }
 
-async function tryFile(visit: Visit): Promise<Answer> {
+async function tryFile(visit: Visit) {
   const { app, base, organisation, organisationId, userId: by, form: sent, change } = visit;
   const pasted = sent.raw('rows');
   const file = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
-  if (file === null) return showForm(visit, { file: 'There is no file. Choose a file, or paste its rows.' });
+  if (file === null) return again({ file: 'There is no file. Choose a file, or paste its rows.' });
   const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
   const events = sent.all('events').includes('yes');
   // If a form is sent twice, it creates one import, unless the person went back and chose another file.
@@ -97,12 +97,7 @@ async function tryFile(visit: Visit): Promise<Answer> {
     runId = uuidOf(onceOf(visit), JSON.stringify([hash('sha256', bytes), dates, events]));
     trial = await dryRunImport(app, { organisationId, publicId: organisation.public_id }, bytes, dates);
   } catch (error) {
-    if (error instanceof DryRunsBusy)
-      return {
-        status: 503,
-        headers: { 'retry-after': '30' },
-        ...messagePage('Too many files are being checked', 'Go back, and try again in a minute. Nothing was imported.'),
-      };
+    if (error instanceof DryRunsBusy) return busyPage('Too many files are being checked', 'Nothing was imported.');
     if (error instanceof UnknownColumns)
       return columnsPage(visit, error, {
         back: backToForm(visit),
@@ -110,16 +105,14 @@ async function tryFile(visit: Visit): Promise<Answer> {
         hidden: ['dates', 'events'],
       });
     if (!(error instanceof UnreadableFile)) throw error;
-    return showForm(visit, { file: `The file can’t be read: ${error.message}.` });
+    return again({ file: `The file can’t be read: ${error.message}.` });
   }
   if (trial.rows.length === 0 && trial.faulty === 0)
-    return showForm(visit, { file: 'The file has no row to import. Check the file and its header.' });
+    return again({ file: 'The file has no row to import. Check the file and its header.' });
   await rememberColumns(visit, 'import', choices, importColumnOf);
   await change((work) => keepImport(work, organisationId, { runId, by, dates, events, trial }).then(() => runId));
   return { to: `${base}/results/import/${runId}` };
 }
-
-const runOf = (visit: Visit): Promise<ImportRun> => findOr404(visit, 'import_id', (...of) => importRuns.find(...of));
 
 function faultTable(run: ImportRun): Content {
   const faults = run.faults.filter((one) => one.isImported !== true);
@@ -146,9 +139,8 @@ function damagedLines(run: ImportRun) {
   return html`<div class="note"><p>${lines.length === 1 ? 'A name looks' : 'Names look'} damaged on ${lines.length === 1 ? 'line' : 'lines'} ${shown}${more}: a letter may be lost, as in “Zo? Marsh” or “ZoÃ« Marsh”. Correct your file and check it again, or import the names unchanged.</p></div>`;
 }
 
-async function showRun(visit: Visit): Promise<Answer> {
+async function showRun(visit: Visit, run: ImportRun): Promise<Answer> {
   const { base, zone, query } = visit;
-  const run = await runOf(visit);
   const here = `${base}/results/import/${run.run_id}`;
   const total = run.fresh + run.changed + run.same;
   const reached = run.imported + run.updated + run.unchanged + run.rejected;
@@ -209,17 +201,15 @@ const titles = {
   cancelled: 'The import is cancelled',
 };
 
-async function start(visit: Visit): Promise<Answer> {
+async function start(visit: Visit, { run_id: id }: ImportRun): Promise<Answer> {
   const { app, base, organisationId, change } = visit;
-  const { run_id: id } = await runOf(visit);
   await change((work) => beginImport(work, organisationId, id), id);
   inBackground(app, 'import_run.failed', importRuns.run(app));
   return { to: `${base}/results/import/${id}` };
 }
 
-async function cancel(visit: Visit): Promise<Answer> {
+async function cancel(visit: Visit, { run_id: id }: ImportRun): Promise<Answer> {
   const { base, organisationId, change } = visit;
-  const { run_id: id } = await runOf(visit);
   await change((work) => importRuns.cancel(work, organisationId, id), id);
   return { to: `${base}/results/import/${id}?did=cancelled` };
 }

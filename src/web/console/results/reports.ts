@@ -4,7 +4,7 @@ import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { classReport } from '../../reports/class.ts';
 import { learnerReport } from '../../reports/learner.ts';
-import { messagePage } from '../kit/page.ts';
+import { messagePage, refusal } from '../kit/page.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { headOf } from '../learners/learner.ts';
@@ -44,13 +44,10 @@ async function forClass(visit: Visit): Promise<Answer> {
   if (group === null) throw new NoSuchPage();
   const members = await membersOf(app.db, id, { groupIds, visibility }, null, maxInClass + 1);
   if (members.length > maxInClass)
-    return {
-      status: 422,
-      ...messagePage(
-        'The group is too large for a class report',
-        `A report has at most ${maxInClass} learners. Choose a smaller group.`,
-      ),
-    };
+    return refusal(
+      'The group is too large for a class report',
+      `A report has at most ${maxInClass} learners. Choose a smaller group.`,
+    );
   const subject = subjectIn(query);
   const scope = { subject: subjects.indexOf(subject), visibility };
   const rows = await progressOfLearners(app.db, id, members, scope);

@@ -3,7 +3,7 @@ import { browseResults, findResult } from '../../../records/results/lists/browse
 import type { ResultQuery, ResultPageStart, ResultSort } from '../../../records/results/lists/browse-statements.ts';
 import { pageStartTypes, resultSorts } from '../../../records/results/lists/browse-statements.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
-import { levelInterval, placementOf } from '../../../records/results/lists/interval.ts';
+import { placementOf, intervalWords } from '../../../records/results/lists/interval.ts';
 import { readReport } from '../../../records/evidence/evidence.ts';
 import {
   borderlineWords,
@@ -18,33 +18,28 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, openToken, sealToken, visibilityOf } from '../kit/reader.ts';
-import type { TokenPart } from '../kit/blocks.ts';
-import {
-  bar,
-  day,
-  facts,
-  moment,
-  table,
-  withQuery,
-  sorted,
-  numeric,
-  readToken,
-  code,
-  wideOnly,
-  label,
-} from '../kit/blocks.ts';
+import { day, facts, moment, code, label } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
-import { filterQuery, readResultFilter, resultFields } from './filter.ts';
+import { readResultFilter, resultFields } from './filter.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404, routesOf } from '../kit/route.ts';
 import { scheduleLink } from './scheduled-reports.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { hiddenField } from '../kit/form.ts';
 import { listPage } from '../kit/page.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
+import { type TokenPart, withQuery, readToken } from '../kit/paging.ts';
+import { bar, table, sorted, numeric, wideOnly } from '../kit/table.ts';
 
+/** A result of a learner whom the person may not see gets the same 404 as an unknown result. */
+export const resultOf = (visit: Visit): Promise<ResultDetail> =>
+  findOr404(visit, 'assessment_id', async (tx, organisationId, id) =>
+    findResult(tx, organisationId, id, await visibilityOf(visit)),
+  );
+const ofResult = routesOf(resultOf);
 export const resultRoutes: ConsoleRoute[] = [
   get('/results', learnerReaders, results, { menu: 'Results' }),
-  get('/results/{assessment_id}', learnerReaders, result),
-  get('/results/{assessment_id}/evidence', learnerReaders, evidence),
+  ofResult.get('/results/{assessment_id}', learnerReaders, result),
+  ofResult.get('/results/{assessment_id}/evidence', learnerReaders, evidence),
 ];
 
 export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
@@ -74,14 +69,8 @@ export function flagWords({ is_borderline, needs_review }: { is_borderline: bool
   return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
 }
 
-export function intervalWords(probabilities: Record<string, number> | null): string {
-  const found = levelInterval(probabilities);
-  if (found === null) return 'Not recorded';
-  return found.low === found.high ? found.low : `${found.low} to ${found.high}`;
-}
-
-export const learnerCell = (base: string, row: Pick<BrowsedResult, 'assessment_id' | 'full_name' | 'ref'>): Content =>
-  html`<a href="${base}/results/${row.assessment_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
+export const learnerCell = (to: string, row: Pick<BrowsedResult, 'full_name' | 'ref'>): Content =>
+  html`<a href="${to}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
 
 function changeWords(row: BrowsedResult, zone: string): Content {
   const at = day(row.position, zone);
@@ -122,7 +111,7 @@ async function results(visit: Visit): Promise<Answer> {
     sticky: true,
     rows,
     columns: {
-      Learner: sorted('learner', (row) => learnerCell(base, row)),
+      Learner: sorted('learner', (row) => learnerCell(`${base}/results/${row.assessment_id}`, row)),
       Subject: sorted('subject', ({ content }) => subjectName(content.subject), 'plain'),
       Placement: sorted('placement', ({ content }) => placementOf(content), 'plain'),
       'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
@@ -141,12 +130,6 @@ export const exportLink = (path: string, kept: URLSearchParams, words: string): 
   html`<a class="button" href="${withQuery(`${path}/export`, kept, {})}">${words}</a>`;
 
 export const thereMayBeMore = html`<p>There may be more. Open the next page.</p>`;
-
-/** A result of a learner whom the person may not see gets the same 404 as an unknown result. */
-export const resultOf = (visit: Visit): Promise<ResultDetail> =>
-  findOr404(visit, 'assessment_id', async (tx, organisationId, id) =>
-    findResult(tx, organisationId, id, await visibilityOf(visit)),
-  );
 
 const fieldNames: Record<string, string> = {
   framework: 'Framework',
@@ -190,9 +173,8 @@ function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => st
   )}</ol>`;
 }
 
-async function result(visit: Visit): Promise<Answer> {
+async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
   const { app, base, organisationId: id, zone } = visit;
-  const found = await resultOf(visit);
   const { content, assessment_id: assessmentId } = found;
   const [history, sets, by] = await Promise.all([
     historyOf(app.db, id, assessmentId),
@@ -264,9 +246,8 @@ const probabilityPart = (probabilities: Record<string, number> | null): Content 
     'Of 100 %': ([, share]) => bar(share, 1),
   });
 
-async function evidence(visit: Visit): Promise<Answer> {
+async function evidence(visit: Visit, { content, assessment_id: id }: ResultDetail): Promise<Answer> {
   const { app, organisationId, change } = visit;
-  const { content, assessment_id: id } = await resultOf(visit);
   const report = content === null ? undefined : await readReport(app, organisationId, id);
   if (report === undefined) throw new NoSuchPage();
   await change(async () => true, id);

@@ -14,12 +14,14 @@ import { type Role, managers, roleNames, roles } from '../../../organisations/us
 import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { facts, filters, label, moment, notice, uuidIn, withQuery } from '../kit/blocks.ts';
+import { facts, filters, label, moment, notice } from '../kit/blocks.ts';
 import { type Faults, any, buttonForm, chosenIds, faultsIn, filtersOf, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { formPage, listPage } from '../kit/page.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, get, post } from '../kit/route.ts';
-import { filterInWords, filterQuery, groupFields, groupOf, subjectField } from './filter.ts';
+import { filterInWords, groupFields, groupOf, subjectField } from './filter.ts';
+import { uuidIn, withQuery } from '../kit/paging.ts';
+import { filterQuery } from '../../../records/results/lists/filter-query.ts';
 
 export const scheduledReportRoutes: ConsoleRoute[] = [
   get('/reports', roles, reports, { live: true }),

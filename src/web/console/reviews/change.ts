@@ -8,7 +8,7 @@ import type { Refusal } from '../../../governance/result-reviews/decide.ts';
 import { confirmResult, openReview, refusals, withdrawReviewed } from '../../../governance/result-reviews/decide.ts';
 import { recordAgain } from '../../../governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../governance/result-reviews/replacement.ts';
-import { count, withQuery } from '../kit/blocks.ts';
+import { count } from '../kit/blocks.ts';
 import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type ReviewedResult, decisionFields, resultPage, openResult } from './result.ts';
@@ -18,6 +18,7 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { reviewers } from '../../../organisations/users/roles.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withQuery } from '../kit/paging.ts';
 
 export const reviewChangeRoutes: ConsoleRoute[] = [
   post('/review/{assessment_id}/confirm', reviewers, confirm),

@@ -6,7 +6,7 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { html } from '../../../platform/html/html.ts';
-import { count, table, withQuery } from '../kit/blocks.ts';
+import { count } from '../kit/blocks.ts';
 import { type Faults, chosenIds, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { confirmPage, messagePage } from '../kit/page.ts';
@@ -15,6 +15,8 @@ import { type Answer, type ConsoleRoute, type Visit, post } from '../kit/route.t
 import { reasonFault, refusalWords } from './change.ts';
 import { type ReviewedResult, findResult } from './result.ts';
 import { assignees, keptQueue, levelWords } from './review.ts';
+import { withQuery } from '../kit/paging.ts';
+import { table } from '../kit/table.ts';
 
 /** Decides on several results of the queue together, or assigns them to a person. */
 export const reviewChosenRoutes: ConsoleRoute[] = [

@@ -6,7 +6,7 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { itemHtml } from '../../player/question/item.ts';
 import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
 import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/review.ts';
-import { facts, table, bar, day, empty, moment, notice, numeric, code, withQuery } from '../kit/blocks.ts';
+import { facts, day, moment, notice, code } from '../kit/blocks.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
 import { learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { deciderOf, keptQueue, levelWords, nextInQueue, outcomeWords, whyWords, dueCell } from './review.ts';
@@ -23,6 +23,8 @@ import type { ScoredResult } from '../../../engine/scoring/score.ts';
 import { type Faults, type Fields, fieldsOf } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
+import { withQuery } from '../kit/paging.ts';
+import { table, bar, empty, numeric } from '../kit/table.ts';
 
 export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
 

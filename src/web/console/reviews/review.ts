@@ -16,25 +16,15 @@ import type {
 } from '../../../governance/result-reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, rankOf, ranks } from '../../../governance/result-reviews/queue.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import {
-  day,
-  moment,
-  notice,
-  readToken,
-  readPage,
-  plain,
-  uuidIn,
-  wideOnly,
-  withQuery,
-  code,
-  label,
-} from '../kit/blocks.ts';
+import { day, moment, notice, code, label } from '../kit/blocks.ts';
 import { any, Fields, fieldsOf, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { visibilityOf, actorNames } from '../kit/reader.ts';
 import { learnerReaders, peopleReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
+import { readToken, readPage, uuidIn, withQuery } from '../kit/paging.ts';
+import { plain, wideOnly } from '../kit/table.ts';
 
 /** Pages for the queue of reviews: results with a flag, and results whose learner asks for a review. */
 

@@ -15,15 +15,16 @@ import {
 } from '../../../organisations/users/sessions.ts';
 import { knownDevice } from '../../../organisations/users/sign-in.ts';
 import { totpAddress } from '../../../organisations/users/totp.ts';
-import { facts, moment, notice, table, code } from '../kit/blocks.ts';
+import { facts, moment, notice, code } from '../kit/blocks.ts';
 import { safeAddress, wantedPage } from '../kit/browser.ts';
 import { type Faults, buttonForm, hiddenField, newPasswordField } from '../kit/form.ts';
 import { consoleName, name } from '../kit/frame.ts';
-import { qrCode } from '../kit/qr.ts';
+import { qrCode } from '../../../platform/html/qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from '../kit/route.ts';
 import { actAlone, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
 import { auditOwn, passwordFaultOf } from './sign-in.ts';
 import { formPage } from '../kit/page.ts';
+import { table } from '../kit/table.ts';
 
 export const accountRoutes: ConsoleRoute[] = [
   get('/console/account', 'person', account),

@@ -1,7 +1,7 @@
 import type { App } from '../../../platform/app.ts';
-import { Form } from '../kit/form.ts';
 import { type ConsoleRoute, type OpenVisit, addressOf } from '../kit/route.ts';
 import { consoleRoutes } from '../routes.ts';
+import { Form } from '../../../api/http/form.ts';
 
 /**
  * A session may end while a person fills in a form. The page that asks them to sign in keeps the fields, sealed for

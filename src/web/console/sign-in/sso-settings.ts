@@ -13,7 +13,7 @@ import {
 import { checkUrl } from '../../../platform/validation/networks.ts';
 import { facts, moment, notice, code } from '../kit/blocks.ts';
 import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
-import { callbackOf, tryProvider } from './identity-provider.ts';
+import { callbackOf, tryProvider } from '../../../integrations/identity-provider.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post, formRoutes } from '../kit/route.ts';
 import { type FormVersion, overtakenNote, versionOf, sentVersion } from '../kit/form-version.ts';
 import { formPage, confirmPage } from '../kit/page.ts';

@@ -24,9 +24,10 @@ import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
 import { waitFault } from '../../../organisations/users/sign-in.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { acceptInside, nameFault } from '../invitations/invitation.ts';
-import type { Journey, Claims } from './identity-provider.ts';
-import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from './identity-provider.ts';
+import { nameFault } from '../invitations/invitation.ts';
+import type { Journey, Claims } from '../../../integrations/identity-provider.ts';
+import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from '../../../integrations/identity-provider.ts';
+import { acceptInside } from '../../../integrations/accept-invitation.ts';
 
 /** Pages for sign-in at an organisation's identity provider. The session opens only this organisation. */
 export const ssoRoutes: ConsoleRoute[] = [

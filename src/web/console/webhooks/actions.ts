@@ -14,19 +14,19 @@ import {
 import { sendTest } from '../../../integrations/webhooks/attempt.ts';
 import { moment, countWords, code } from '../kit/blocks.ts';
 import { readonlyField } from '../kit/form.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, post, formRoutes, findOr404 } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, findOr404, routesOf, unless } from '../kit/route.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
-import { messagePage, confirmPage } from '../kit/page.ts';
-
-export const webhookActs: ConsoleRoute[] = [
-  post('/webhooks/{endpoint_id}/test', integrators, test),
-  post('/webhooks/{endpoint_id}/pause', integrators, switched(pauseEndpoint, 'paused')),
-  post('/webhooks/{endpoint_id}/resume', integrators, switched(resumeEndpoint, 'resumed')),
-  ...formRoutes('/webhooks/{endpoint_id}/rotate', integrators, showRotate, rotate, { proof: true }),
-  ...formRoutes('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
-];
+import { messagePage, confirmPage, refusal } from '../kit/page.ts';
 
 export const endpointOf = (visit: Visit): Promise<EndpointRow> => findOr404(visit, 'endpoint_id', findEndpoint);
+const ofEndpoint = routesOf(endpointOf);
+export const webhookActs: ConsoleRoute[] = [
+  ofEndpoint.post('/webhooks/{endpoint_id}/test', integrators, test),
+  ofEndpoint.post('/webhooks/{endpoint_id}/pause', integrators, switched(pauseEndpoint, 'paused')),
+  ofEndpoint.post('/webhooks/{endpoint_id}/resume', integrators, switched(resumeEndpoint, 'resumed')),
+  ...ofEndpoint.form('/webhooks/{endpoint_id}/rotate', integrators, showRotate, rotate, { proof: true }),
+  ...ofEndpoint.form('/webhooks/{endpoint_id}/remove', integrators, showRemove, remove, { proof: true }),
+];
 
 export function shownSecret({ base }: Visit, endpointId: string, secret: string | null, title: string, also: Content) {
   return {
@@ -40,9 +40,8 @@ export function shownSecret({ base }: Visit, endpointId: string, secret: string 
   };
 }
 
-async function test(visit: Visit): Promise<Answer> {
+async function test(visit: Visit, row: EndpointRow): Promise<Answer> {
   const { app, base, change } = visit;
-  const row = await endpointOf(visit);
   await change(async () => true, row.endpoint_id);
   const sent = await sendTest(app, row);
   const isTaken = sent.outcome === 'succeeded';
@@ -57,16 +56,14 @@ async function test(visit: Visit): Promise<Answer> {
 }
 
 function switched(act: typeof pauseEndpoint, did: string) {
-  return async (visit: Visit): Promise<Answer> => {
-    const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
-    const done = await visit.change((work) => act(work, organisationId, id), id);
+  return async ({ base, organisationId, change }: Visit, { endpoint_id: id }: EndpointRow): Promise<Answer> => {
+    const done = await change((work) => act(work, organisationId, id), id);
     // If nothing was changed, another person made the change first. The page shows the present state.
-    return { to: `${visit.base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
+    return { to: `${base}/webhooks/${id}${done === undefined ? '' : `?did=${did}`}` };
   };
 }
 
-async function showRotate(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
+async function showRotate(visit: Visit, row: EndpointRow): Promise<Answer> {
   return confirmPage(visit, {
     title: 'Rotate signing secret?',
     back: { to: `${visit.base}/webhooks/${row.endpoint_id}` },
@@ -78,23 +75,20 @@ async function showRotate(visit: Visit): Promise<Answer> {
   });
 }
 
-async function rotate(visit: Visit): Promise<Answer> {
-  const { base, zone, change } = visit;
-  const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
-  try {
-    const made = await change((work) => rotateSecret(work, organisationId, id), id);
-    if (made === undefined) throw new NoSuchPage();
-    const old = html`<p>The old secret also signs until ${moment(made.row.previous_secret_until!, zone)}.</p>`;
-    return shownSecret(visit, id, made.secret, 'The signing secret is rotated', old);
-  } catch (error) {
-    if (!(error instanceof SecretsHeldError)) throw error;
-    const back = { to: `${base}/webhooks/${id}`, label: 'Webhook endpoint' };
-    return { ...messagePage('The signing secret can’t be rotated yet', error.message), back, status: 422 };
-  }
+async function rotate(visit: Visit, { endpoint_id: id }: EndpointRow): Promise<Answer> {
+  const { base, zone, organisationId, change } = visit;
+  const rotating = change((work) => rotateSecret(work, organisationId, id), id);
+  const back = { to: `${base}/webhooks/${id}`, label: 'Webhook endpoint' };
+  const made = await unless(rotating, SecretsHeldError, ({ message }) =>
+    refusal('The signing secret can’t be rotated yet', message, back),
+  );
+  if (made === undefined) throw new NoSuchPage();
+  if ('title' in made) return made;
+  const old = html`<p>The old secret also signs until ${moment(made.row.previous_secret_until!, zone)}.</p>`;
+  return shownSecret(visit, id, made.secret, 'The signing secret is rotated', old);
 }
 
-async function showRemove(visit: Visit): Promise<Answer> {
-  const { url, endpoint_id: endpointId } = await endpointOf(visit);
+async function showRemove(visit: Visit, { url, endpoint_id: endpointId }: EndpointRow): Promise<Answer> {
   const max = limits.reachCounted;
   const counted = await countUndelivered(visit.app.db, visit.organisationId, { endpointId, upTo: max + 1 });
   const { pending = 0, dead = 0 } = counted.get(endpointId) ?? {};
@@ -109,8 +103,7 @@ async function showRemove(visit: Visit): Promise<Answer> {
   });
 }
 
-async function remove(visit: Visit): Promise<Answer> {
-  const { organisation_id: organisationId, endpoint_id: id } = await endpointOf(visit);
-  await visit.change((work) => removeEndpoint(work, organisationId, id), id);
-  return { to: `${visit.base}/webhooks?did=removed` };
+async function remove({ base, organisationId, change }: Visit, { endpoint_id: id }: EndpointRow): Promise<Answer> {
+  await change((work) => removeEndpoint(work, organisationId, id), id);
+  return { to: `${base}/webhooks?did=removed` };
 }

@@ -1,29 +1,15 @@
-import { type Role, integrators } from '../../../organisations/users/roles.ts';
+import { integrators } from '../../../organisations/users/roles.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Which } from '../../../integrations/webhooks/resend.ts';
 import { countResendable, orderResend, resends, redeliverOne } from '../../../integrations/webhooks/resend.ts';
 import { type EndpointRow, listEndpoints } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import {
-  facts,
-  moment,
-  progress,
-  number,
-  count,
-  empty,
-  notice,
-  numeric,
-  readToken,
-  uuidIn,
-  code,
-  label,
-  type LabelKind,
-} from '../kit/blocks.ts';
+import { type States, facts, moment, progress, number, count, notice, code, label, wordsOf } from '../kit/blocks.ts';
 import { type Faults, hiddenField, any, buttonForm, fieldsOf, tickBox } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
-import { get, post, onceOf, inBackground, findOr404, NoSuchPage } from '../kit/route.ts';
+import { createOnce, get, post, onceOf, inBackground, findOr404, NoSuchPage } from '../kit/route.ts';
 import { dayOf, startOfDay, endOfDay } from '../../../organisations/zone.ts';
-import { formPage, confirmPage, messagePage, listPage } from '../kit/page.ts';
+import { formPage, confirmPage, messagePage, listPage, refusal } from '../kit/page.ts';
 import type {
   BrowsedDelivery,
   DeliveryFilter,
@@ -32,32 +18,30 @@ import type {
 } from '../../../integrations/webhooks/browse.ts';
 import { browseDeliveries, findDelivery, deliveryStatuses } from '../../../integrations/webhooks/browse.ts';
 import { emptiedWords } from '../../../feed/events/cancel.ts';
-import { findLearnersByRefs } from '../../../records/learners/learners.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { sentRequest } from '../../../integrations/webhooks/http/signing.ts';
 import { eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
+import { payloadFor, aboutWhom } from '../../../integrations/webhooks/masked.ts';
+import { readToken, uuidIn } from '../kit/paging.ts';
+import { empty, numeric } from '../kit/table.ts';
 
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
   get('/deliveries/{delivery_id}', integrators, delivery),
   post('/deliveries/{delivery_id}/resend', integrators, resend),
+  get('/resends/create', integrators, choosePage),
+  post('/resends/failed', integrators, failed),
+  post('/resends/chosen', integrators, chosen),
+  post('/resends/create', integrators, order),
+  get('/resends/{resend_id}', integrators, resendPage),
 ];
 
-export const deliveryWords: Record<DeliveryStatus, string> = {
-  pending: 'Waiting',
-  succeeded: 'Delivered',
-  dead: 'Dead letter',
-  cancelled: 'Cancelled',
+const states: States<DeliveryStatus> = {
+  pending: ['wait', 'Waiting'],
+  succeeded: ['good', 'Delivered'],
+  dead: ['bad', 'Dead letter'],
+  cancelled: ['off', 'Cancelled'],
 };
-
-const deliveryKinds: Record<DeliveryStatus, LabelKind> = {
-  pending: 'wait',
-  succeeded: 'good',
-  dead: 'bad',
-  cancelled: 'off',
-};
-
-const deliveryLabel = (status: DeliveryStatus) => label(deliveryKinds[status], deliveryWords[status]);
 
 function readFilter({ query, zone }: Visit): DeliveryFilter {
   const [ms, deliveryId] = readToken(query.get('after'), 'ms', 'uuid') ?? [];
@@ -94,7 +78,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
     back: { to: `${base}/webhooks`, label: 'Webhooks' },
     filters: (q) => [
       q.select('endpoint', 'Webhook endpoint', any(endpointChoices(endpoints))),
-      q.select('status', 'State', any(deliveryWords)),
+      q.select('status', 'State', any(wordsOf(states))),
       q.select('type', 'Event', any(eventTypes.map((value) => ({ value, label: eventLabel(value) })))),
       q.text('from', 'From', { type: 'date' }),
       q.text('to', 'To', { type: 'date' }),
@@ -109,7 +93,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
       Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventLabel(row.type)}</a>`,
       Created: (row) => moment(row.created_at, zone),
       'Webhook endpoint': (row) => new URL(row.url).host,
-      State: (row) => (row.emptied === null ? deliveryLabel(row.status) : emptiedWords[row.emptied]),
+      State: (row) => (row.emptied === null ? label(...states[row.status]) : emptiedWords[row.emptied]),
       Attempts: numeric((row) => row.attempts),
       'Last attempt': lastWords,
       ...(rows.some(isResendable) && {
@@ -131,7 +115,7 @@ async function delivery(visit: Visit): Promise<Answer> {
   const gone = one.emptied === null ? null : emptiedWords[one.emptied];
   const body = gone ?? payloadFor(role, one.payload);
   const canResend = gone === null && one.status !== 'pending';
-  const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
+  const about = gone === null ? await aboutWhom(visit.app.db, visit.organisationId, one.payload) : undefined;
   return {
     title: eventLabel(one.type),
     back: { to: `${base}/deliveries`, label: 'Deliveries' },
@@ -139,7 +123,7 @@ async function delivery(visit: Visit): Promise<Answer> {
     main: [
       notice(query, { resent: 'The delivery is being sent again, with the same delivery ID.' }),
       facts({
-        State: gone ?? deliveryLabel(one.status),
+        State: gone ?? label(...states[one.status]),
         'Webhook endpoint': html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`,
         Happened: moment(one.occurred_at, zone),
         'Next attempt': moment(one.next_attempt_at, zone),
@@ -153,16 +137,6 @@ async function delivery(visit: Visit): Promise<Answer> {
       html`<h2>Body</h2><p class="hint">${gone === null ? 'Every attempt sends the same bytes.' : 'The result or learner is deleted, so the body is not kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
     ],
   };
-}
-
-/** Takes the payload's result before its learner_ref, because a merge may give the reference to another learner. */
-async function aboutWhom({ app, organisationId }: Visit, payload: string): Promise<Answer['about']> {
-  const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
-  if (assessmentId !== undefined) return { of: 'result', id: assessmentId };
-  const [, ref] = /"learner_ref":"([^"]*)"/.exec(payload) ?? [];
-  if (ref === undefined) return undefined;
-  const [learner] = await findLearnersByRefs(app.db, organisationId, [ref]);
-  return learner === undefined ? undefined : { of: 'learner', id: learner.learner_id };
 }
 
 function attemptPart(attempt: KeptAttempt, deliveryId: string, payload: string, zone: string): Content {
@@ -185,38 +159,6 @@ async function resend(visit: Visit): Promise<Answer> {
   if (refusal === 'unknown') throw new NoSuchPage();
   return { to: `${base}/deliveries/${id}${refusal === null ? '?did=resent' : ''}` };
 }
-
-/** The fields that developers see: references, IDs, types and times, but no names, scores or levels. */
-const open = new Set(
-  'event occurred_at data assessment_id status updated_at learner learner_id learner_ref ref assessed_at subject evidence_pack_url report_sha256 groups group_ids added removed id type'.split(
-    ' ',
-  ),
-);
-
-function masked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(masked);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, inner]) => [name, open.has(name) ? masked(inner) : '(not shown)']);
-  return Object.fromEntries(entries);
-}
-
-export function payloadFor(role: Role, payload: string): string {
-  if (role === 'owner' || role === 'admin') return payload;
-  try {
-    return JSON.stringify(masked(JSON.parse(payload)), null, 2);
-  } catch {
-    return '(not shown)';
-  }
-}
-
-/** Pages that send many deliveries again: after a confirmation, a background job sends them. */
-export const resendRoutes: ConsoleRoute[] = [
-  get('/resends/create', integrators, choosePage),
-  post('/resends/failed', integrators, failed),
-  post('/resends/chosen', integrators, chosen),
-  post('/resends/create', integrators, order),
-  get('/resends/{resend_id}', integrators, resendPage),
-];
 
 const dayMs = 24 * 3600_000;
 /** The most deliveries that a form may select. One page of the list shows fewer. */
@@ -284,27 +226,20 @@ async function failed(visit: Visit): Promise<Answer> {
 }
 
 async function chosen(visit: Visit): Promise<Answer> {
-  const back = `${visit.base}/deliveries`;
+  const back = { to: `${visit.base}/deliveries`, label: 'Deliveries' };
   const which = readWhich(visit);
   if (which === null || !('deliveryIds' in which))
-    return {
-      ...messagePage('No delivery is selected', 'Go back and tick the deliveries to send again.'),
-      back: { to: back, label: 'Deliveries' },
-      status: 422,
-    };
-  return confirmation(visit, which, back);
+    return refusal('No delivery is selected', 'Go back and tick the deliveries to send again.', back);
+  return confirmation(visit, which, back.to);
 }
 
 async function order(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, userId, change } = visit;
+  const { app, base, organisationId: id, userId } = visit;
   const which = readWhich(visit);
   if (which === null) return choosePage(visit, { since: 'Choose a day, such as 2026-01-31.' });
   const resendId = onceOf(visit);
-  await change(async (work) => {
-    if ((await resends.find(work.tx, id, resendId)) !== undefined) return null;
-    await orderResend(work, id, { resendId, which, by: userId });
-    return resendId;
-  }, resendId);
+  const find: typeof resends.find = (...of) => resends.find(...of);
+  await createOnce(visit, resendId, find, (work) => orderResend(work, id, { resendId, which, by: userId }));
   inBackground(app, 'resend.failed', resends.run(app));
   return { to: `${base}/resends/${resendId}` };
 }

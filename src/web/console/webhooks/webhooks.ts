@@ -1,10 +1,6 @@
 import { type Content, type Markup, html } from '../../../platform/html/html.ts';
-import { findGroups, knownGroups } from '../../../organisations/groups/groups.ts';
-import { holdsNationalInsuranceNumber } from '../../../platform/validation/personal-data.ts';
-import { isUuid } from '../../../platform/crypto/random.ts';
-import { checkUrl } from '../../../platform/validation/networks.ts';
-import { asUri } from '../../../integrations/webhooks/schema.ts';
-import type { EndpointInput, EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
+import { findGroups } from '../../../organisations/groups/groups.ts';
+import type { EndpointRow } from '../../../integrations/webhooks/endpoints/endpoints.ts';
 import {
   editEndpoint,
   registerEndpoint,
@@ -20,22 +16,25 @@ import { type Hour, hoursOf, maxSummarised } from '../../../integrations/webhook
 import { endpointWarning, noticeAfterMs } from '../../../integrations/webhooks/endpoints/health.ts';
 import { type Notice, latestNotices } from '../../../integrations/webhooks/endpoints/notices.ts';
 import { keepMs } from '../../../integrations/webhooks/retention.ts';
-import { bar, facts, moment, notice, table, number, numeric, code, label } from '../kit/blocks.ts';
-import { type Faults, buttonForm, fieldsOf, isFaulty } from '../kit/form.ts';
+import { facts, moment, notice, number, code, label } from '../kit/blocks.ts';
+import { type Faults, buttonForm, fieldsOf } from '../kit/form.ts';
 import { enterButton, groupField, looksForGroups } from '../kit/group-field.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, formRoutes, onceOf } from '../kit/route.ts';
+import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
+import { createOnce, again, NoSuchPage, get, formRoutes, onceOf, routesOf } from '../kit/route.ts';
 import { endpointOf, shownSecret, webhookActs } from './actions.ts';
-import type { FormVersion } from '../kit/form-version.ts';
-import { overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
+import { type FormVersion, overtakenNote, versionOf, sentVersion, saveVersion } from '../kit/form-version.ts';
 import { assessmentCompleted, eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { formPage } from '../kit/page.ts';
+import { type WrittenEndpoint, readEndpoint } from '../../../integrations/webhooks/endpoints/written.ts';
+import { bar, table, numeric } from '../kit/table.ts';
 
+const ofEndpoint = routesOf(endpointOf);
 export const webhookRoutes: ConsoleRoute[] = [
   get('/webhooks', integrators, webhooks, { menu: 'Webhooks', section: 'integration' }),
   ...formRoutes('/webhooks/create', integrators, createPage, create, { proof: true }),
-  get('/webhooks/{endpoint_id}', integrators, webhook),
-  ...formRoutes('/webhooks/{endpoint_id}/edit', integrators, showEdit, edit, { proof: true }),
+  ofEndpoint.get('/webhooks/{endpoint_id}', integrators, webhook),
+  ...ofEndpoint.form('/webhooks/{endpoint_id}/edit', integrators, showEdit, edit, { proof: true }),
   ...webhookActs,
 ];
 
@@ -127,9 +126,8 @@ const groupNames = (groups: readonly { name: string }[]) =>
     .sort()
     .join('; ');
 
-async function webhook(visit: Visit): Promise<Answer> {
+async function webhook(visit: Visit, row: EndpointRow): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-  const row = await endpointOf(visit);
   const { endpoint_id: endpointId } = row;
   const here = `${base}/webhooks/${endpointId}`;
   const nowMs = app.clock.nowMs();
@@ -192,45 +190,18 @@ function chart(hours: Hour[], zone: string): Content {
   });
 }
 
-type WrittenEndpoint = { url: string; eventTypes: string[]; groups: string[] };
-
-type EndpointFaults = Partial<Record<keyof WrittenEndpoint, string>>;
-
-async function readEndpoint(
-  { app, organisationId }: Visit,
-  { url: address, eventTypes: chosen, groups }: WrittenEndpoint,
-): Promise<{ description: EndpointInput } | { faults: EndpointFaults }> {
-  const faults: EndpointFaults = {};
-  const verdict = checkUrl(address, { allowNetworks: app.settings.webhookAllowNetworks });
-  const url = verdict.ok ? asUri(address) : '';
-  if (!verdict.ok || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(address))
-    faults.url = `Enter an https URL that the public internet can reach, without credentials or fragment${verdict.ok ? '' : `: ${verdict.reason}`}.`;
-  const types = [...new Set(chosen)];
-  if (types.length === 0 || !types.every((one) => (eventTypes as readonly string[]).includes(one)))
-    faults.eventTypes = 'Choose at least one kind of event.';
-  const groupIds = [...new Set(groups.map((id) => id.toLowerCase()))];
-  if (groupIds.length > limits.webhookGroups) faults.groups = `Choose at most ${limits.webhookGroups} groups.`;
-  else if (
-    !groupIds.every(isUuid) ||
-    (groupIds.length > 0 && (await knownGroups(app.db, organisationId, groupIds)).size < groupIds.length)
-  )
-    faults.groups = 'A chosen group does not exist. Choose groups of the organisation.';
-  if (isFaulty(faults)) return { faults };
-  return { description: { url, eventTypes: types, groupIds: groupIds.length === 0 ? null : groupIds } };
-}
-
 const written = ({ form: sent }: Visit): WrittenEndpoint => ({
   url: sent.text('url'),
   eventTypes: sent.all('eventTypes'),
   groups: sent.all('groups'),
 });
 
-async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults): Promise<Content> {
-  const f = fieldsOf(visit, faults);
+async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults = {}): Promise<Content> {
+  const f = fieldsOf(visit, faults, shown);
   return [
     enterButton(),
-    f.text('url', 'URL', { hint: 'Such as https://platform.example/webhooks.', type: 'url', value: shown.url }),
-    f.tick('eventTypes', 'Events', eventChoices, { values: shown.eventTypes }),
+    f.text('url', 'URL', { hint: 'Such as https://platform.example/webhooks.', type: 'url' }),
+    f.tick('eventTypes', 'Events', eventChoices),
     await groupField(visit, {
       label: 'Only learners in these groups',
       hint: `None ticked: all. At most ${limits.webhookGroups}.`,
@@ -240,36 +211,33 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
   ];
 }
 
-async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function createPage(visit: Visit): Promise<Answer> {
   const shown = written(visit);
   if (visit.form.text('once') === '') shown.eventTypes = [assessmentCompleted];
-  const described = await endpointFields(visit, shown, faults);
+  const described = await endpointFields(visit, shown, visit.faults);
   return formPage(visit, {
     title: 'Register webhook endpoint',
     says: 'The service sends each event to this URL of your platform.',
     back: { to: `${visit.base}/webhooks`, label: 'Webhooks' },
-    faults,
     button: 'Register webhook endpoint',
     fields: (f) => [described, f.once(visit.app)],
   });
 }
 
-async function create(visit: Visit): Promise<Answer> {
-  const { organisationId: id, change } = visit;
-  if (looksForGroups(visit.form)) return createPage(visit);
-  const read = await readEndpoint(visit, written(visit));
-  if ('faults' in read) return createPage(visit, read.faults);
+async function create(visit: Visit) {
+  const { organisationId: id } = visit;
+  if (looksForGroups(visit.form)) return again();
+  const read = await readEndpoint(visit.app, visit.organisationId, written(visit));
+  if ('faults' in read) return again(read.faults);
   const endpointId = onceOf(visit);
   try {
-    const secret = await change(async (work) => {
-      // The form contains the ID of the endpoint, so a form that is sent twice registers one endpoint.
-      if ((await findEndpoint(work.tx, id, endpointId)) !== undefined) return null;
-      return (await registerEndpoint(work, id, { ...read.description, endpointId })).secret;
-    }, endpointId);
-    return shownSecret(visit, endpointId, secret, 'The webhook endpoint is registered', null);
+    const made = await createOnce(visit, endpointId, findEndpoint, (work) =>
+      registerEndpoint(work, id, { ...read.description, endpointId }),
+    );
+    return shownSecret(visit, endpointId, made?.made.secret ?? null, 'The webhook endpoint is registered', null);
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'webhook_limit_exceeded') throw error;
-    return createPage(visit, {
+    return again({
       url: `There are ${limits.webhooksPerOrganisation} webhook endpoints, which is the maximum. Remove one first.`,
     });
   }
@@ -281,8 +249,7 @@ const writtenOf = (row: Pick<EndpointRow, 'url' | 'event_types' | 'group_ids'>):
   groups: [...(row.group_ids ?? [])].sort(),
 });
 
-async function showEdit(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
+async function showEdit(visit: Visit, row: EndpointRow): Promise<Answer> {
   const shown = writtenOf(row);
   return editPage(visit, row, shown, { version: versionOf(shown) });
 }
@@ -305,12 +272,11 @@ async function editPage(
   return { ...page, status: overtaken && 409 };
 }
 
-async function edit(visit: Visit): Promise<Answer> {
+async function edit(visit: Visit, row: EndpointRow): Promise<Answer> {
   const { app, base, organisationId: id } = visit;
-  const row = await endpointOf(visit);
   const version = sentVersion(visit);
   if (looksForGroups(visit.form)) return editPage(visit, row, written(visit), { version });
-  const read = await readEndpoint(visit, written(visit));
+  const read = await readEndpoint(visit.app, visit.organisationId, written(visit));
   if ('faults' in read) return editPage(visit, row, written(visit), { version, faults: read.faults });
   const { url, eventTypes: event_types, groupIds: group_ids } = read.description;
   const entered = writtenOf({ url, event_types, group_ids });

@@ -7,7 +7,7 @@ import { withService } from '../../../support/service.ts';
 import { createKey } from '../../../../src/integrations/access-keys/keys.ts';
 import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
 import { addToTeam } from '../../../support/teams.ts';
-import { otherPages } from '../../../../src/web/console/kit/menu.ts';
+import { otherPages } from '../../../../src/web/console/menu.ts';
 import { consoleRoutes } from '../../../../src/web/console/routes.ts';
 import { personOf } from '../visitor.ts';
 

@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import {
-  filters,
-  moment,
-  notice,
-  numeric,
-  pager,
-  pages,
-  progress,
-  readSort,
-  sorted,
-  table,
-  withQuery,
-} from '../../../../src/web/console/kit/blocks.ts';
-import { Form, fieldsOf } from '../../../../src/web/console/kit/form.ts';
+import { filters, moment, notice, progress } from '../../../../src/web/console/kit/blocks.ts';
+import { fieldsOf } from '../../../../src/web/console/kit/form.ts';
+import { Form } from '../../../../src/api/http/form.ts';
+import { pager, pages, readSort, withQuery } from '../../../../src/web/console/kit/paging.ts';
+import { numeric, sorted, table } from '../../../../src/web/console/kit/table.ts';
 
 suite('what pages are built of', () => {
   test('a table is ordered by its head, whose links keep the filters and leave the page', () => {

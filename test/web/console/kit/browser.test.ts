@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cookieHeader } from '../../../../src/web/console/kit/browser.ts';
+import { cookieHeader } from '../../../../src/api/http/browser.ts';
 
 test('a session cookie ends with the browser session, and a cookie with a time has its seconds', () => {
   const of = (value: string | null, seconds?: number) => cookieHeader('https://a.example', 'session', value, seconds);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { latestOf } from '../../../../src/web/console/results/distribution.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
 import { addTeamStaff, ensureTeam } from '../../../../src/organisations/teams.ts';
 import { addToTeam } from '../../../support/teams.ts';
@@ -8,6 +7,7 @@ import { ars } from '../../../support/ars.ts';
 import { recordResults, scenario } from '../../../support/scenario.ts';
 import { withService } from '../../../support/service.ts';
 import { personOf } from '../visitor.ts';
+import { latestOf } from '../../../../src/records/results/lists/distribution.ts';
 
 /** Domains of groups with many results, and the counts of groups that a tutor sees. */
 

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type Markup, attributes, html } from '../../../platform/html/html.ts';
+import { type Markup, attributes, html } from './html.ts';
 
 // The library is loaded when the first QR code is drawn, because few processes need it.
 const require = createRequire(import.meta.url);

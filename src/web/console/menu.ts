@@ -1,7 +1,7 @@
-import type { MenuSection } from './frame.ts';
-import type { Membership } from '../../../organisations/users/sessions.ts';
-import { type Section, isFor } from './route.ts';
-import { consoleRoutes } from '../routes.ts';
+import type { MenuSection } from './kit/frame.ts';
+import type { Membership } from '../../organisations/users/sessions.ts';
+import { type Section, isFor } from './kit/route.ts';
+import { consoleRoutes } from './routes.ts';
 
 const sections: Record<Section, string> = {
   day: 'Day to day',

@@ -1,10 +1,10 @@
 import type * as OpenId from 'openid-client';
-import type { App } from '../../../platform/app.ts';
-import { limits } from '../../../platform/config/limits.ts';
-import type { Provider } from '../../../organisations/users/single-sign-on.ts';
-import { checkUrl } from '../../../platform/validation/networks.ts';
-import { createResolver } from '../../../integrations/webhooks/http/resolve.ts';
-import { openAgent } from '../../../integrations/webhooks/http/send.ts';
+import type { App } from '../platform/app.ts';
+import { limits } from '../platform/config/limits.ts';
+import type { Provider } from '../organisations/users/single-sign-on.ts';
+import { checkUrl } from '../platform/validation/networks.ts';
+import { createResolver } from './webhooks/http/resolve.ts';
+import { openAgent } from './webhooks/http/send.ts';
 
 /** The service calls an organisation's identity provider only during a sign-in or when its settings are saved. */
 
