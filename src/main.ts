@@ -9,6 +9,7 @@ import { databaseCollectors } from './server/collectors.ts';
 import { draining, processes } from './platform/observability/metric-definitions.ts';
 import { exposition, readMetrics } from './platform/observability/metrics.ts';
 import { type Operations, startOperations, type OperationsSource } from './server/operations.ts';
+import { statusReader } from './server/status/reader.ts';
 import { createProbes, type Probes } from './server/probes.ts';
 import { watchProcess } from './platform/observability/process-collectors.ts';
 import { tracing } from './platform/observability/tracing.ts';
@@ -58,7 +59,9 @@ export async function startService(
   const { app } = opened;
   const probes = createProbes(app);
   const figures = databaseCollectors(app);
+  const status = statusReader(app);
   const source = {
+    status: () => status(),
     readiness: probes.readiness,
     figures,
     metrics: async () => {

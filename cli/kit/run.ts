@@ -37,6 +37,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   hold: () => import('../commands/governance/legal-holds.ts'),
   case: () => import('../commands/governance/subject-requests.ts'),
   secret: () => import('../commands/server/database.ts'),
+  status: () => import('../commands/server/status.ts'),
   check: () => import('../commands/server/check.ts'),
   'verify-sync': () => import('../commands/integrations/verify-sync.ts'),
   conform: () => import('../commands/integrations/conform.ts'),

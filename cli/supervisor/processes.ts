@@ -8,17 +8,18 @@ import type { Snapshot } from '../../src/platform/observability/metrics.ts';
 import { exposition, merged, outlasting, readMetrics } from '../../src/platform/observability/metrics.ts';
 import { type OperationsSource, startOperations } from '../../src/server/operations.ts';
 import { type Readiness, unknownChecks } from '../../src/server/probes.ts';
+import type { Status } from '../../src/server/status/status.ts';
 import { watchProcess } from '../../src/platform/observability/process-collectors.ts';
 import type { Settings } from '../../src/platform/config/settings.ts';
 import { build } from '../../src/platform/config/version.ts';
 import type { Output } from '../kit/command.ts';
 
 /** The answers of a process. `figures`: its metrics, and the metrics that it reads from the database. */
-type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot };
+type Answers = { readiness: Readiness; metrics: Snapshot; figures: Snapshot; status: Status | null };
 type Message = { what: keyof Answers; answer: Answers[keyof Answers] } | 'reached' | 'started';
 
 /** How long the supervisor waits for an answer. For readiness, this is less than the 1 second that a probe waits. */
-const answerMs = { readiness: 800, metrics: 3000, figures: 3000 };
+const answerMs = { readiness: 800, metrics: 3000, figures: 3000, status: 6000 };
 
 const maxFailedStarts = 10;
 const maxRestartDelayMs = 30_000;
@@ -40,7 +41,9 @@ export const sendSupervisor = (message: Message): void => {
 export function answerSupervisor(state: OperationsSource & { figures(): Promise<void> }): void {
   process.on('message', async (what: keyof Answers) => {
     if (what === 'figures') await state.figures();
-    sendSupervisor({ what, answer: what === 'readiness' ? await state.readiness() : readMetrics() });
+    const asked = { readiness: state.readiness, status: () => state.status().catch(() => null) };
+    const answer = what === 'readiness' || what === 'status' ? await asked[what]() : readMetrics();
+    sendSupervisor({ what, answer });
   });
   sendSupervisor('started');
 }
@@ -125,6 +128,15 @@ class Processes implements OperationsSource {
       checks: { ...checks, draining },
       processes: { ready: ready.length, started: this.#count },
     };
+  }
+
+  /** Asks one process after the other until one answers. */
+  async status(): Promise<Status | null> {
+    for (const worker of this.#serving.keys()) {
+      const answer = await ask(worker, 'status');
+      if (answer !== null) return answer;
+    }
+    return null;
   }
 
   async metrics(): Promise<string> {

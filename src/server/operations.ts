@@ -3,10 +3,17 @@ import { createServer } from 'node:http';
 import { databaseUp, opening as isOpening } from '../platform/observability/metric-definitions.ts';
 import { exposition, expositionType, readMetrics } from '../platform/observability/metrics.ts';
 import { type Readiness, unknownChecks } from './probes.ts';
+import { missingPage, organisationPage, overviewPage, statusHeaders } from './status/page.ts';
+import type { Status } from './status/status.ts';
 import { build } from '../platform/config/version.ts';
 
 /** What the probe and metrics port reports: the state of this process, or of all processes that it has started. */
-export type OperationsSource = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
+export type OperationsSource = {
+  readiness(): Promise<Readiness>;
+  metrics(): Promise<string>;
+  /** Null: no process can read the database. */
+  status(): Promise<Status | null>;
+};
 
 export type Operations = {
   url: string;
@@ -18,7 +25,24 @@ export type Operations = {
 const opening: OperationsSource = {
   readiness: async () => ({ status: 'not_ready', ...build, checks: unknownChecks }),
   metrics: async () => exposition(readMetrics()),
+  status: async () => null,
 };
+
+type Reply = readonly [status: number, type: string, body: string];
+
+const statusPath = /^\/status(?:\/([0-9a-f-]{36}))?(\.json)?$/;
+
+/** The page of all organisations or of one, or its JSON. */
+async function statusReply(source: OperationsSource, [, id, json]: RegExpExecArray): Promise<Reply> {
+  const status = await source.status().catch(() => null);
+  if (status === null) return [503, 'text/plain', 'The database does not answer. Read the log of the service.'];
+  const one = id === undefined ? undefined : status.organisations.find(({ organisation_id: of }) => of === id);
+  const isMissing = id !== undefined && one === undefined;
+  const code = isMissing ? 404 : 200;
+  if (json !== undefined) return [code, 'application/json', JSON.stringify(isMissing ? null : (one ?? status))];
+  const page = isMissing ? missingPage() : one === undefined ? overviewPage(status) : organisationPage(status, one);
+  return [code, 'text/html; charset=utf-8', page];
+}
 
 const noSniff = { 'x-content-type-options': 'nosniff' };
 
@@ -31,7 +55,7 @@ export async function startOperations(
   isOpening.set(source === opening ? 1 : 0);
   // Until the database answers, the metric reports it as down.
   if (source === opening) databaseUp.set(0);
-  const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
+  const answers: Record<string, () => Promise<Reply>> = {
     '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
     '/readyz': async () => {
       const state = await current.readiness();
@@ -42,14 +66,20 @@ export async function startOperations(
   const server = createServer({ requireHostHeader: false }, (request, response) => {
     const path = (request.url ?? '').split('?')[0]!;
     const reads = request.method === 'GET' || request.method === 'HEAD';
-    const answer = Object.hasOwn(answers, path)
-      ? reads
-        ? answers[path]!()
-        : Promise.resolve([405, 'text/plain', ''] as const)
-      : Promise.resolve([404, 'text/plain', ''] as const);
+    const asked = statusPath.exec(path);
+    const found =
+      asked !== null ? () => statusReply(current, asked) : Object.hasOwn(answers, path) ? answers[path] : undefined;
+    const answer =
+      found === undefined
+        ? Promise.resolve([404, 'text/plain', ''] as const)
+        : reads
+          ? found()
+          : Promise.resolve([405, 'text/plain', ''] as const);
     answer.then(
       ([status, type, body]) =>
-        response.writeHead(status, { ...noSniff, 'content-type': type, 'cache-control': 'no-store' }).end(body),
+        response
+          .writeHead(status, { ...noSniff, ...statusHeaders, 'content-type': type, 'cache-control': 'no-store' })
+          .end(body),
       () => response.writeHead(500, noSniff).end(),
     );
   });

@@ -266,7 +266,7 @@ const rows = {
     name: 'ARS_METRICS_PORT',
     default: 'off',
     meaning:
-      'off, or a separate port for /metrics (Prometheus text), /livez and /readyz. 0 takes any free port. With --processes, it covers all processes. Keep the port private.',
+      'off, or a separate port for /metrics (Prometheus text), /status, /livez and /readyz. 0 takes any free port. With --processes, it covers all processes. Keep the port private.',
     read: (text) => wholeOr(text, 'off', 0, 65535),
   },
   metricsHost: {
@@ -275,6 +275,12 @@ const rows = {
     meaning:
       'IP address for ARS_METRICS_PORT. If a collector or a probe runs on another machine or outside the container, use 0.0.0.0.',
     read: oneLine,
+  },
+  silentAfter: {
+    name: 'ARS_SILENT_AFTER',
+    default: '3',
+    meaning: 'A key counts as silent after this many times its usual pause between requests, which is at least 1 hour.',
+    read: (text) => whole(text, 1, 100),
   },
 } satisfies Record<string, Row<unknown>>;
 

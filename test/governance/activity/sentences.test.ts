@@ -7,7 +7,7 @@ import { consoleRoutes } from '../../../src/web/console/routes.ts';
 
 /** Commands that are about no organisation, or store nothing. */
 const silent =
-  /^(serve|sandbox|sandbox code|migrate|organisation list|score .*|bank .*|secret accept|verify-sync|backup|restore|distribute)$/;
+  /^(serve|sandbox|sandbox code|migrate|organisation list|status|score .*|bank .*|secret accept|verify-sync|backup|restore|distribute)$/;
 
 test('every action of the console and of the commands has a sentence', async () => {
   const acts = consoleRoutes.filter((route) => route.method === 'POST').map(actionOf);
