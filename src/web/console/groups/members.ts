@@ -12,7 +12,7 @@ import type { GroupRow } from '../../../organisations/groups/store.ts';
 import { ApiError } from '../../../platform/errors/errors.ts';
 import { groupNameFault, groupRefFault } from '../../../organisations/groups/description.ts';
 import { teamType } from '../../../organisations/groups/types.ts';
-import { type Content, type Markup, html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { name } from '../kit/frame.ts';
 import type { Visit, Answer, ConsoleRoute } from '../kit/route.ts';
@@ -155,27 +155,11 @@ async function previewAll(visit: Visit, group: BrowsedGroup): Promise<Answer> {
 const everybody = ({ app, organisationId }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisationId, groupId, limits.pastedRefs);
 
-const words: Record<How, { title: string; verb: string; button: string; heading(who: string, group: Markup): Markup }> =
-  {
-    join: {
-      title: 'Add learners?',
-      verb: 'add',
-      button: 'Add learners',
-      heading: (who, group) => html`Add ${who} to ${group}?`,
-    },
-    leave: {
-      title: 'Remove learners?',
-      verb: 'remove',
-      button: 'Remove learners',
-      heading: (who, group) => html`Remove ${who} from ${group}?`,
-    },
-    move: {
-      title: 'Move learners?',
-      verb: 'move',
-      button: 'Move learners',
-      heading: (who, group) => html`Move ${who} out of ${group}?`,
-    },
-  };
+const words: Record<How, [verb: string, where: string]> = {
+  join: ['Add', 'to'],
+  leave: ['Remove', 'from'],
+  move: ['Move', 'out of'],
+};
 
 async function targetsOf({ app, organisationId }: Visit, { type, group_id: id }: BrowsedGroup) {
   const all = { after: null, limit: limits.groupsPerOrganisation };
@@ -194,18 +178,23 @@ async function confirmation(
   { all = false, faults = {} }: { all?: boolean; faults?: Faults } = {},
 ): Promise<Answer> {
   const { app, base, organisationId } = visit;
-  const { title, verb, button, heading } = words[how];
+  const [verb, where] = words[how];
+  const button = `${verb} learners`;
   const back = { to: groupPath(visit, group), label: group.name };
   if (learnerIds.length === 0)
-    return { title: 'Nothing would change', back, main: [counted, html`<p>There are no learners to ${verb}.</p>`] };
+    return {
+      title: 'Nothing would change',
+      back,
+      main: [counted, html`<p>There are no learners to ${verb.toLowerCase()}.</p>`],
+    };
   const reach = await impactOfLearners(app.db, organisationId, learnerIds);
   const targets = how === 'move' ? await targetsOf(visit, group) : [];
   if (how === 'move' && targets.length === 0)
     return { ...messagePage('No other group', 'There is no other active group of this type. Create one first.'), back };
   const stay = all ? group.members - learnerIds.length : 0;
   return formPage(visit, {
-    title,
-    heading: heading(learnersInWords(learnerIds.length), name(group.name)),
+    title: `${button}?`,
+    heading: html`${verb} ${learnersInWords(learnerIds.length)} ${where} ${name(group.name)}?`,
     back,
     faults,
     intro: [

@@ -1,6 +1,5 @@
 import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { findAccounts, saltOf } from '../../../organisations/users/accounts.ts';
 import { type UserInvitation, findUserInvitation } from '../../../organisations/users/invitations.ts';
@@ -12,9 +11,10 @@ import { openSession } from '../../../organisations/users/sessions.ts';
 import { type Faults, buttonForm, isFaulty, faultsIn, newPasswordField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
-import { actAlone, auditAct, formRoutes, post } from '../kit/route.ts';
+import { actAlone, formRoutes, post } from '../kit/route.ts';
 import { formPage, messagePage } from '../kit/page.ts';
-import { acceptInside } from '../../../integrations/accept-invitation.ts';
+import { acceptInside, nameFault } from '../../../integrations/accept-invitation.ts';
+import { auditRequest } from '../../../platform/audit/act.ts';
 
 /** A colleague who opens the invitation's link creates an account, or adds the organisation to an existing account. */
 export const invitationRoutes: ConsoleRoute[] = [
@@ -68,9 +68,6 @@ async function show(visit: OpenVisit): Promise<Answer> {
   return invitation === undefined ? gone : invitationPage(visit, invitation);
 }
 
-export const nameFault = (fullName: string): string | null =>
-  isStorableText(fullName, limits.fullNameChars) ? null : 'The name is missing or can’t be stored. Enter your name.';
-
 async function accept(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent, params, client, requestId } = visit;
   const invitation = await findUserInvitation(app.db, params.token!, app.clock.nowMs());
@@ -88,7 +85,7 @@ async function accept(visit: OpenVisit): Promise<Answer> {
     const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
     const { organisationId, userId } = made;
-    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    await auditRequest(work, { organisationId, userId, action, requestId, resource: userId });
     const device = knownDevice(visit, { user_id: userId, password: hashed });
     return { token: await openSession(work, { userId, stage: 'full', client }), device };
   });
@@ -102,7 +99,7 @@ async function join(visit: PersonVisit): Promise<Answer> {
   const joined = await actAlone(visit, async (work) => {
     const made = await acceptInside(work, params.token!, { userId, email });
     if (made !== null)
-      await auditAct(work, { organisationId: made.organisationId, userId, action, requestId, resource: userId });
+      await auditRequest(work, { organisationId: made.organisationId, userId, action, requestId, resource: userId });
     return made;
   });
   return joined === null ? gone : { to: '/console/organisations' };

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { App } from '../../../platform/app.ts';
-import { auditInside } from '../../../platform/audit/audit.ts';
+import { auditRequest } from '../../../platform/audit/act.ts';
 import { type UnitOfWork, feedQueue, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { errorFields } from '../../../platform/observability/log.ts';
 import type { Role } from '../../../organisations/users/roles.ts';
@@ -169,7 +169,7 @@ export function act<T>(
     const result = await inside(work);
     const isDone = result !== null && result !== undefined && result !== false;
     const changed = typeof resource === 'function' ? resource(result) : isDone && (resource ?? result);
-    if (typeof changed === 'string') await auditAct(work, { ...by, resource: changed });
+    if (typeof changed === 'string') await auditRequest(work, { ...by, resource: changed });
     return result;
   });
 }
@@ -226,11 +226,3 @@ export const unless = <Done, Kind extends Error, Instead>(
 /** Starts a job, and logs its failure as `failed`. If this process ends, another process continues the job. */
 export const inBackground = ({ log }: App, failed: string, run: Promise<unknown>): void =>
   void run.catch((error: unknown) => log.error(failed, errorFields(error)));
-
-export function auditAct(
-  work: UnitOfWork,
-  by: { organisationId: number; userId: string; action: string; requestId: string; resource: string },
-): Promise<void> {
-  const { organisationId, userId: actor, action, requestId, resource } = by;
-  return auditInside(work.tx, { organisationId, atMs: work.nowMs, requestId, actor, action, resource, status: null });
-}

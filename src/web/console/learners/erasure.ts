@@ -19,7 +19,7 @@ export const learnerOf = (visit: Visit): Promise<ErasurePreview> =>
   findOr404(visit, 'learner_id', (tx, organisationId, id) =>
     previewErasure(tx, organisationId, id, new Date(visit.app.clock.nowMs())),
   );
-const ofLearner = routesOf(learnerOf);
+export const ofLearner = routesOf(learnerOf);
 export const erasureRoutes: ConsoleRoute[] = [
   ...formRoutes('/learners/{learner_id}/erase', managers, async (one) => showErase(one, await learnerOf(one)), erase, {
     proof: true,

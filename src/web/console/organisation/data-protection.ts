@@ -6,7 +6,7 @@ import { holdsNationalInsuranceNumber, isPlainText, isTooLong } from '../../../p
 import { managers, auditReaders } from '../../../organisations/users/roles.ts';
 import { actorNames } from '../kit/reader.ts';
 import { day, moment, notice, code, facts, instant, number } from '../kit/blocks.ts';
-import { learnerOf } from '../learners/erasure.ts';
+import { ofLearner } from '../learners/erasure.ts';
 import { type Faults, buttonForm, hiddenField, isFaulty, faultsIn, fieldsOf } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { createOnce, again, routesOf, unless, NoSuchPage, get, formRoutes, onceOf, findOr404 } from '../kit/route.ts';
@@ -50,11 +50,11 @@ export const dataProtectionRoutes: ConsoleRoute[] = [
     (visit) => create(visit, null),
     { proof: true },
   ),
-  ...formRoutes(
+  ...ofLearner.form(
     '/learners/{learner_id}/hold',
     managers,
-    async (visit) => createPage(visit, (await learnerOf(visit)).learner_id),
-    async (visit) => create(visit, (await learnerOf(visit)).learner_id),
+    (visit, one) => createPage(visit, one.learner_id),
+    (visit, one) => create(visit, one.learner_id),
     { proof: true },
   ),
   ...ofHold.form(`${holdsPath}/{hold_id}/release`, managers, showRelease, release, { proof: true }),
@@ -315,7 +315,7 @@ async function holds(visit: Visit): Promise<Answer> {
   });
 }
 
-function createPage(visit: Visit, learnerId: string | null, faults: Faults = {}): Answer {
+function createPage(visit: Visit, learnerId: string | null): Answer {
   const { app, base } = visit;
   const isWhole = learnerId === null;
   return formPage(visit, {
@@ -323,7 +323,6 @@ function createPage(visit: Visit, learnerId: string | null, faults: Faults = {})
     back: isWhole
       ? { to: base + holdsPath, label: 'Legal holds' }
       : { to: `${base}/learners/${learnerId}`, label: 'The learner' },
-    faults,
     intro: html`<p>The hold blocks the erasure of ${isWhole ? 'all learners, the withdrawal of all results' : 'this learner, the withdrawal of their results'}, and deletion by retention. You can release the hold at any time. The list of holds shows who placed the hold, when and why.</p>`,
     button: 'Place legal hold',
     fields: (f) => [
@@ -342,7 +341,7 @@ const faultOfReason = (text: string): string | null =>
     ? numberFault(text)
     : `Enter a reason of at most ${limits.reasonChars} characters.`;
 
-async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
+async function create(visit: Visit, learnerId: string | null) {
   const { app, base, organisationId: id, zone, userId, form: sent } = visit;
   const reason = sent.text('reason');
   const until = sent.text('until');
@@ -353,7 +352,7 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
     until:
       isOver && 'The last day is in the past or is not a date. Choose today or a later day, or leave the field empty.',
   });
-  if (isFaulty(faults)) return createPage(visit, learnerId, faults);
+  if (isFaulty(faults)) return again(faults);
   const holdId = onceOf(visit);
   const hold = { holdId, learnerId, reason, actor: userId, endsAt };
   await createOnce(visit, holdId, findHold, (work) => placeHold(work, id, hold));

@@ -21,14 +21,14 @@ import { type Faults, buttonForm, hiddenField, newPasswordField } from '../kit/f
 import { consoleName, name } from '../kit/frame.ts';
 import { qrCode } from '../../../platform/html/qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from '../kit/route.ts';
-import { actAlone, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
+import { again, actAlone, NoSuchPage, get, formRoutes, post } from '../kit/route.ts';
 import { auditOwn, passwordFaultOf } from './sign-in.ts';
 import { formPage } from '../kit/page.ts';
 import { table } from '../kit/table.ts';
 
 export const accountRoutes: ConsoleRoute[] = [
   get('/console/account', 'person', account),
-  ...formRoutes('/console/account/password', 'person', (one) => passwordPage(one), setPassword, {
+  ...formRoutes('/console/account/password', 'person', passwordPage, setPassword, {
     own: true,
     proof: true,
   }),
@@ -118,26 +118,26 @@ async function endOthers(visit: PersonVisit): Promise<Answer> {
   return { to: '/console/account?did=ended' };
 }
 
-const passwordPage = (visit: PersonVisit, faults: Faults = {}): Answer =>
-  formPage(visit, {
+function passwordPage(visit: PersonVisit): Answer {
+  return formPage(visit, {
     title: 'Change password',
     back: { to: '/console/account', label: 'Your account' },
-    faults,
     button: 'Change password',
     fields: (f) => [
       f.text('present', 'Current password', { type: 'password', autocomplete: 'current-password' }),
       newPasswordField(f, 'New password'),
     ],
   });
+}
 
-async function setPassword(visit: PersonVisit): Promise<Answer> {
+async function setPassword(visit: PersonVisit) {
   const { app, session, form: sent } = visit;
   const password = sent.raw('password');
   const names = session.memberships.map((one) => one.name);
   const wrong = passwordFault(password, [session.email, session.full_name, ...names]);
-  if (wrong !== null) return passwordPage(visit, { password: `The password ${wrong}.` });
+  if (wrong !== null) return again({ password: `The password ${wrong}.` });
   const refused = await passwordFaultOf(visit, 'present');
-  if (refused !== null) return passwordPage(visit, { present: refused.fault });
+  if (refused !== null) return again({ present: refused.fault });
   const others = (await findAccounts(app.db, session.email)).filter((one) => one.user_id !== session.user_id);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await actAlone(visit, async (work) => {

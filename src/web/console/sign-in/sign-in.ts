@@ -13,8 +13,9 @@ import { notice } from '../kit/blocks.ts';
 import { wantedPage } from '../kit/browser.ts';
 import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
-import { auditAct, formRoutes, get, post } from '../kit/route.ts';
+import { formRoutes, get, post } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
+import { auditRequest } from '../../../platform/audit/act.ts';
 
 export const signInRoutes: ConsoleRoute[] = [
   ...formRoutes('/console/sign-in', 'anyone', showSignIn, signIn),
@@ -123,7 +124,7 @@ async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[
 /** Writes a change of an account to the audit log of each of the person's organisations. */
 export async function auditOwn(work: UnitOfWork, { requestId }: OpenVisit, userId: string, action: string) {
   for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
-    await auditAct(work, { organisationId, userId, action, requestId, resource: userId });
+    await auditRequest(work, { organisationId, userId, action, requestId, resource: userId });
 }
 
 const enterCodeFault = 'Enter a code.';

@@ -3,31 +3,21 @@ import { safeAddress, wantedPage } from '../kit/browser.ts';
 import { hiddenField } from '../kit/form.ts';
 import { name, pageHeaders } from '../kit/frame.ts';
 import type { Answer, OpenVisit, ConsoleRoute, PersonVisit } from '../kit/route.ts';
-import { auditAct, NoSuchPage, get, formRoutes } from '../kit/route.ts';
+import { NoSuchPage, get, formRoutes } from '../kit/route.ts';
 import { formPage, messagePage } from '../kit/page.ts';
-import type { Session } from '../../../organisations/users/sessions.ts';
-import { endSession, holdSession, openSession, renewSession } from '../../../organisations/users/sessions.ts';
-import { type UnitOfWork, withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
+import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { type Organisation, findOrganisation, readOrganisation } from '../../../organisations/organisations.ts';
+import { type Organisation, findOrganisation } from '../../../organisations/organisations.ts';
 import { findUserInvitation } from '../../../organisations/users/invitations.ts';
-import { writeOfChange } from '../../../organisations/users/email-templates.ts';
-import { holdMembership } from '../../../organisations/users/members.ts';
 import type { Provider, StoredProvider } from '../../../organisations/users/single-sign-on.ts';
-import {
-  connectIdentity,
-  findByIdentity,
-  findProvider,
-  holdProvider,
-} from '../../../organisations/users/single-sign-on.ts';
+import { findByIdentity, findProvider, holdProvider } from '../../../organisations/users/single-sign-on.ts';
 import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
 import { waitFault } from '../../../organisations/users/sign-in.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { nameFault } from '../invitations/invitation.ts';
-import type { Journey, Claims } from '../../../integrations/identity-provider.ts';
+import type { Claims } from '../../../integrations/identity-provider.ts';
 import { comeBack, leaveFor, NoAuthTime, ProviderFailed, StaleProof } from '../../../integrations/identity-provider.ts';
-import { acceptInside } from '../../../integrations/accept-invitation.ts';
+import { type Purpose, type Held, type Errand, arrivals, Refused } from '../../../integrations/single-sign-on.ts';
 
 /** Pages for sign-in at an organisation's identity provider. The session opens only this organisation. */
 export const ssoRoutes: ConsoleRoute[] = [
@@ -47,12 +37,6 @@ export const ssoRoutes: ConsoleRoute[] = [
   ),
   get('/console/sso/callback', 'anyone', callback),
 ];
-
-type Purpose =
-  { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
-
-/** Why the browser was sent to the provider. A sealed cookie of the browser contains the errand. */
-type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & Purpose;
 
 const unavailable: Answer = {
   status: 502,
@@ -188,24 +172,6 @@ const changed = refused('The organisation changed its identity provider during y
 /** Raised if the provider's settings were changed or removed during the sign-in. */
 class ProviderChanged extends Error {}
 
-/** Raised if the person lost their rights during the sign-in, so that the transaction is rolled back. */
-class Refused extends Error {}
-
-const unknown = 'You have no access yet. Ask an owner or an admin for an invitation, and open its link.';
-const signedOut = 'You signed out during the sign-in. Sign in again.';
-const taken = 'Another person in this organisation already signs in with this account of your identity provider.';
-
-type Arrival = {
-  errand: Errand;
-  claims: Claims;
-  knownAs: string | undefined;
-  opened: OpenedAt;
-  held: Held;
-};
-type OpenedAt = { stage: 'full'; client: string; provider: { organisationId: number; seenMs: number | null } };
-/** Runs a change in a transaction, if the settings still name the provider that answered. */
-type Held = <T>(inside: (work: UnitOfWork) => Promise<T>) => Promise<T>;
-
 async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider, claims: Claims): Promise<Answer> {
   const { app, client } = visit;
   const { organisationId, issuer } = errand;
@@ -218,77 +184,6 @@ async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider
   const knownAs = await findByIdentity(app.db, organisationId, issuer, claims.subject);
   const arrival = { errand, claims, knownAs, opened, held };
   return arrivals[errand.purpose](visit, arrival);
-}
-
-const arrivals: Record<Purpose['purpose'], (visit: OpenVisit, arrival: Arrival) => Promise<Answer>> = {
-  'sign-in': signedIn,
-  accept: accepted,
-  connect: connected,
-  confirm: confirmed,
-};
-
-async function signedIn({ session, requestId }: OpenVisit, { errand, knownAs, opened, held }: Arrival) {
-  if (knownAs === undefined) return refused(unknown);
-  const { organisationId, to } = errand;
-  const audited = { organisationId, requestId, userId: knownAs, resource: knownAs };
-  const token = await held(async (work) => {
-    if (!(await holdMembership(work, organisationId, knownAs))) throw new Refused(unknown);
-    if (session !== null) await endSession(work, session.user_id, session.session_id);
-    await auditAct(work, { ...audited, action: 'GET /console/sso/sign-in' });
-    return openSession(work, { ...opened, userId: knownAs });
-  });
-  return { to, token };
-}
-
-async function accepted({ app, requestId }: OpenVisit, arrival: Arrival): Promise<Answer> {
-  const { errand, claims, knownAs, opened, held } = arrival;
-  if (knownAs !== undefined || errand.purpose !== 'accept')
-    return refused('You belong to the organisation already. Sign in instead.');
-  const { organisationId, issuer } = errand;
-  const { name, subject } = claims;
-  const organisation = await readOrganisation(app.db, organisationId);
-  const fullName = name !== null && nameFault(name) === null ? name : 'New person';
-  const token = await held(async (work) => {
-    const made = await acceptInside(work, errand.token, { fullName, password: null });
-    if (made === null) return null;
-    const { userId } = made;
-    if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
-    const action = 'GET /console/sso/invitation';
-    await auditAct(work, { organisationId, requestId, userId, action, resource: userId });
-    return openSession(work, { ...opened, userId });
-  });
-  return token === null
-    ? refused('The invitation has been used. Ask the person who sent it for a new one.')
-    : { to: `/console/${organisation.public_id}`, token };
-}
-
-/** The session that began the errand; null if the person is no longer signed in to it. */
-const ownSession = ({ session }: OpenVisit, errand: Errand): Session | null =>
-  session?.stage === 'full' && 'sessionId' in errand && session.session_id === errand.sessionId ? session : null;
-
-async function connected(visit: OpenVisit, { errand, claims: { subject }, held }: Arrival): Promise<Answer> {
-  const session = ownSession(visit, errand);
-  if (session === null) return refused(signedOut);
-  const { organisationId, issuer } = errand;
-  const { user_id: userId, session_id: id } = session;
-  await held(async (work) => {
-    // The removal of a person locks these rows in the same order, so the two cannot deadlock.
-    const belongs = await holdMembership(work, organisationId, userId);
-    if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
-    if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
-    await writeOfChange(work, session, 'single_sign_on');
-    const { requestId } = visit;
-    await auditAct(work, { organisationId, requestId, userId, action: 'GET /console/sso/connect', resource: userId });
-  });
-  return { to: '/console/account?did=connected' };
-}
-
-async function confirmed(visit: OpenVisit, { errand, knownAs, held }: Arrival): Promise<Answer> {
-  const session = ownSession(visit, errand);
-  if (session === null || knownAs !== session.user_id)
-    return refused('You signed in as another person. Sign in again.');
-  const token = await held((work) => renewSession(work, session.session_id, { proved: true }));
-  return { to: errand.to, token };
 }
 
 // Browsers apply form-action to redirects too, so a page with such a form must allow the provider's URL.
