@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import '../../src/platform/observability/metric-definitions.ts';
 import { exposition, metricsTable, readMetrics } from '../../src/platform/observability/metrics.ts';
 import { projectFiles, read, root } from '../support/structure/source-tree.ts';
@@ -184,16 +184,3 @@ function annotationsOf(name: string): Record<string, string> {
     ]),
   );
 }
-
-test('compose file and chart are YAML; of the chart, once its expressions are filled with words', () => {
-  const compose = parse(read('deploy/docker-compose.yml')) as { services: Record<string, object> };
-  assert.deepEqual(Object.keys(compose.services), ['postgres', 'ars']);
-  const charts = projectFiles().filter((file) => /^deploy\/helm\/.*\.yaml$/.test(file));
-  assert.ok(charts.length > 4);
-  for (const file of charts) {
-    const filled = read(file)
-      .replaceAll(/^[ \t]*\{\{-? (?:include "ars\.(?!name|image)|toYaml|range|end|if|with)[^\n]*\}\}\n/gm, '')
-      .replaceAll(/\{\{[^}]*\}\}/g, 'word');
-    for (const document of parseAllDocuments(filled)) assert.deepEqual(document.errors, [], file);
-  }
-});

@@ -8,6 +8,7 @@ import { startOperations } from '../../../src/server/operations.ts';
 import { watchProcess } from '../../../src/platform/observability/process-collectors.ts';
 import { type Settings, readSettings } from '../../../src/platform/config/settings.ts';
 import { warmUpSoon } from '../../../src/server/warm-up.ts';
+import { startWatchdog } from '../../../src/server/watchdog.ts';
 import { type Call, type Command, type Output, command } from '../../kit/command.ts';
 import { count, or, word } from '../../kit/options.ts';
 import { refuseBusyPort } from '../../kit/port.ts';
@@ -29,7 +30,12 @@ export const commands: Command[] = [
       const settings = readSettings(terminal().environment);
       if (cluster.isWorker) return serve(call, role, settings);
       await refuseBusyPort(settings, role);
-      return processes > 1 ? supervise(processes, settings, call.signal) : serve(call, role, settings);
+      const stopWatchdog = startWatchdog(terminal().environment);
+      try {
+        return await (processes > 1 ? supervise(processes, settings, call.signal) : serve(call, role, settings));
+      } finally {
+        stopWatchdog();
+      }
     },
   }),
 ];

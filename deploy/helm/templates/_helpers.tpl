@@ -1,5 +1,5 @@
 {{- define "ars.name" -}}
-{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{ .Values.fullnameOverride | default .Release.Name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "ars.labels" -}}
@@ -16,7 +16,48 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "ars.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image }}
+{{- .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* What every pod has. `part`: the values of the role; `component`: its label. */}}
+{{- define "ars.pod" -}}
+{{- $root := .root -}}
+automountServiceAccountToken: false
+{{- with $root.Values.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+# Variables such as ARS_PORT=tcp://… would be taken for settings.
+enableServiceLinks: false
+{{- with $root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "ars.podSecurity" $root | nindent 2 }}
+{{- with .part.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- range $name := list "nodeSelector" "affinity" "tolerations" }}
+{{- with get $.part $name }}
+{{ $name }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The container's, of every role and job. */}}
+{{- define "ars.container" -}}
+image: {{ include "ars.image" .root | quote }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+env:
+  {{- include "ars.env" .root | nindent 2 }}
+resources:
+  {{- toYaml .part.resources | nindent 2 }}
+securityContext:
+  {{- include "ars.containerSecurity" .root | nindent 2 }}
+{{ include "ars.mounts" .root }}
 {{- end }}
 
 {{- define "ars.podSecurity" -}}
@@ -35,10 +76,19 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{- define "ars.erasures" -}}
+{{- if .Values.erasures.enabled }}
+{{- if not .Values.erasures.existingClaim }}
+{{- fail "erasures.existingClaim is empty. Name the claim for the list of erasures, or set erasures.enabled to false: a restore then brings erased learners back." }}
+{{- end }}
+{{- .Values.erasures.existingClaim }}
+{{- end }}
+{{- end }}
+
 {{- define "ars.env" -}}
 {{- if and .Values.ingress.enabled (not .Values.settings.ARS_TRUSTED_PROXIES) }}
 {{- fail "settings.ARS_TRUSTED_PROXIES must be set to the networks of the ingress controller's pods" }}
-{{- end }}
+{{- end -}}
 - name: ARS_BASE_URL
   value: {{ .Values.baseUrl | quote }}
 - name: DATABASE_URL_FILE
@@ -51,7 +101,7 @@ capabilities:
   value: {{ .Values.drainSeconds | quote }}
 - name: ARS_DRAIN_DELAY_SECONDS
   value: {{ .Values.drainDelaySeconds | quote }}
-{{- if .Values.erasures.existingClaim }}
+{{- if include "ars.erasures" . }}
 - name: ARS_ERASURES_FILE
   value: /var/lib/ars/erasures
 {{- end }}
@@ -65,7 +115,7 @@ capabilities:
   "ARS_DRAIN_SECONDS" "it is drainSeconds"
   "ARS_DRAIN_DELAY_SECONDS" "it is drainDelaySeconds"
 }}
-{{- if .Values.erasures.existingClaim }}
+{{- if include "ars.erasures" . }}
 {{- $_ := set $others "ARS_ERASURES_FILE" "it lies in erasures.existingClaim" }}
 {{- end }}
 {{- range $name, $value := .Values.settings }}
@@ -99,7 +149,7 @@ readinessProbe:
 volumeMounts:
   - { name: secrets, mountPath: /run/secrets/ars, readOnly: true }
   - { name: tmp, mountPath: /tmp }
-  {{- if .Values.erasures.existingClaim }}
+  {{- if include "ars.erasures" . }}
   - { name: erasures, mountPath: /var/lib/ars }
   {{- end }}
 {{- end }}
@@ -113,9 +163,9 @@ volumes:
   # For commands (kubectl exec).
   - name: tmp
     emptyDir: {}
-  {{- if .Values.erasures.existingClaim }}
+  {{- if include "ars.erasures" . }}
   - name: erasures
     persistentVolumeClaim:
-      claimName: {{ .Values.erasures.existingClaim }}
+      claimName: {{ include "ars.erasures" . }}
   {{- end }}
 {{- end }}

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import { openDatabase } from '../../../src/platform/db/database.ts';
@@ -15,16 +12,15 @@ import { olderProcessServes } from '../../../src/feed/restamp.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import { newRestamping, restampNext } from '../../../src/governance/upgrade/restamp.ts';
-import { program } from '../../support/ars.ts';
 import type { Client } from '../../contract/support/client.ts';
 import { client } from '../../contract/support/client.ts';
-import { freePort } from '../../support/ports.ts';
 import { onCitus } from '../../support/postgres.ts';
 import { recordResults } from '../../support/scenario.ts';
 import type { TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 import type { MirrorOptions } from '../world/mirror.ts';
 import { Mirror, Shown } from '../world/mirror.ts';
+import { startNextRelease } from './next-process.ts';
 import { filled, people, previousRelease, resultsEach, settings } from './previous-release.ts';
 
 /** Consumers that hold what they were shown. */
@@ -169,54 +165,10 @@ suite('law 2 across releases', async () => {
   });
 });
 
-/** A process of a release that doesn't exist, whose second migration and payload version are in next-release.ts. */
-async function nextRelease(service: TestService) {
-  const folder = await mkdtemp(join(tmpdir(), 'ars-next-'));
-  const shipped = new URL('../../../src/platform/db/migrations/', import.meta.url);
-  for (const name of await readdir(shipped)) await copyFile(new URL(name, shipped), join(folder, name));
-  await writeFile(join(folder, '9001_nickname.sql'), 'alter table learner add column nickname text;\n');
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const child = spawn(
-    process.execPath,
-    [`--import=${new URL('./next-release.ts', import.meta.url).href}`, program, 'serve'],
-    {
-      env: {
-        ...process.env,
-        ...service.environment,
-        ...settings,
-        ARS_PORT: String(port),
-        ARS_LOG: 'none',
-        ARS_DRAIN_DELAY_SECONDS: '0',
-        ARS_TEST_MIGRATIONS: pathToFileURL(`${folder}/`).href,
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    },
-  );
-  const isReady = () =>
-    fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    assert.equal(child.exitCode, null, 'the next release has ended');
-    await delay(50);
-  }
-  return {
-    url,
-    async stop() {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-      await rm(folder, { recursive: true });
-    },
-  };
-}
-
 test('law 2: beside an old process a new one shows old payloads, and restamps once it is alone', async () => {
   const old = await withService({ own: 'Is left to a later release.', settings });
   const { scene, group } = await filled(old);
-  const next = await nextRelease(old);
+  const next = await startNextRelease(old);
   try {
     const ofNext = client(next.url, scene.org.key);
     const mirrors = await followed([scene.org, ofNext], group.id);

@@ -285,6 +285,7 @@ suite('the tree', () => {
     'gaps by domain, as a page, on paper and as a file': 260,
     'console: search by name, group, key and page': 200,
     'reports for a learner and a class, file for the ILR': 390,
+    'watchdog of systemd': 26,
     'audit rows, a metric and an alert for failed sign-ins': 85,
     'failed sign-ins counted by known browser, with an email and a link': 245,
     'console: lists that read an index for what few rows match': 30,

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { read, root } from '../support/structure/source-tree.ts';
+import { read, root } from '../../support/structure/source-tree.ts';
 
 type Manifest = { repository: { type: string; url: string; directory?: string }; license: string; files: string[] };
 const manifests = ['package.json', 'client/package.json', 'tools/item-bank/package.json'];
