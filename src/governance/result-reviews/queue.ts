@@ -1,6 +1,12 @@
 import type { ReviewFlag, ReviewOutcome } from '../../records/results/results.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
-import { haveFewMembers, isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
+import {
+  haveFewMembers,
+  isInEach,
+  isVisibleLearner,
+  startOfScan,
+  type Visibility,
+} from '../../organisations/groups/visibility.ts';
 import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
@@ -54,7 +60,7 @@ const everybodys = statement('review.queue')`
        select q.rank, q.opened_at, q.assessment_id from review q
         where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
           and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${isVisibleLearner('q.learner_id', '$7')}
-          and ${isVisibleLearner('q.learner_id', '$8')}
+          and ${isInEach('q.learner_id', '$8')}
         order by q.opened_at desc, q.assessment_id desc limit $6) r
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) f
   cross join lateral (
@@ -76,30 +82,29 @@ const ordered = (name: string, from: string) =>
     select r.* from ${from}
       join unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id) on k.rank = r.rank
      where r.decided_at is null and r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
-       and ${isVisibleLearner('r.learner_id', '$8')}
+       and ${isVisibleLearner('r.learner_id', '$7')} and ${isInEach('r.learner_id', '$8')}
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`;
-const ofTeams = ordered('review.queue_of_teams', ofMembers('$7'));
+const ofTeams = ordered('review.queue_of_teams', ofMembers('$9'));
 const ofPerson = ordered(
   'review.queue_of_person',
-  `(select * from review o where o.organisation_id = $1 and o.assigned_to = $9::uuid and o.decided_at is null
-       and ${isVisibleLearner('o.learner_id', '$7')} offset 0) r`,
+  '(select * from review o where o.organisation_id = $1 and o.assigned_to = $9::uuid and o.decided_at is null offset 0) r',
 );
 const requested = statement('review.asked')`
   select ${shown} from (
     select r.* from review r
      where r.organisation_id = $1 and r.decided_at is null and r.due_at is not null and (r.due_at, r.assessment_id) > ($2, $3)
        and r.subject = any($4::text[]) and ${isVisibleLearner('r.learner_id', '$6')}
-       and ${isVisibleLearner('r.learner_id', '$7')} and ($8::uuid is null or r.assigned_to = $8)
+       and ${isInEach('r.learner_id', '$7')} and ($8::uuid is null or r.assigned_to = $8)
      order by r.due_at, r.assessment_id limit $5) w
   ${joined}
    order by w.due_at, w.assessment_id`;
 
-/** `within`: only learners of these groups. `assignedTo`: only reviews that are assigned to this person. */
+/** `groupIds`: only learners of each of these groups. `assignedTo`: only reviews that are assigned to this person. */
 type Reading = {
   visibility: Visibility;
-  within?: Visibility;
+  groupIds?: readonly string[];
   assignedTo?: string | null;
   after: PageToken | null;
   limit: number;
@@ -109,13 +114,8 @@ export async function findWaiting(
   tx: Tx,
   organisationId: number,
   { why, subject, asked: isAsked }: Filter,
-  { visibility, within = null, assignedTo = null, after, limit }: Reading,
+  { visibility, groupIds = [], assignedTo = null, after, limit }: Reading,
 ): Promise<Waiting[]> {
-  const sets = [within, visibility].filter((one) => one !== null);
-  // The statement begins with groups that have few members.
-  let few: Visibility = null;
-  for (const set of sets) if (few === null && (await haveFewMembers(tx, organisationId, set))) few = set;
-  const [first = null, also = null] = few === null ? sets : [few, ...sets.filter((one) => one !== few)];
   const wanted = subject === null ? subjects : [subject];
   if (isAsked)
     return tx.query<Waiting>(requested, [
@@ -124,8 +124,8 @@ export async function findWaiting(
       after?.assessmentId ?? nilUuid,
       wanted,
       limit,
-      first,
-      also,
+      visibility,
+      groupIds,
       assignedTo,
     ]);
   const from = (why === null ? Object.values(ranks) : [ranks[why]]).filter((rank) => rank >= (after?.rank ?? 0));
@@ -136,11 +136,12 @@ export async function findWaiting(
     from.map((rank) => (rank === after?.rank ? after.assessmentId : nilUuid)),
     wanted,
     limit,
-    first,
-    also,
+    visibility,
+    groupIds,
   ];
   if (assignedTo !== null) return tx.query<Waiting>(ofPerson, [...values, assignedTo]);
-  return tx.query<Waiting>(few === null ? everybodys : ofTeams, values);
+  const { start, isFew } = await startOfScan(tx, organisationId, visibility, groupIds);
+  return isFew ? tx.query<Waiting>(ofTeams, [...values, start]) : tx.query<Waiting>(everybodys, values);
 }
 
 /** SQL: the number of open reviews under each condition. Each count stops at $2. */

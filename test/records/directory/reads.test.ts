@@ -185,9 +185,9 @@ suite('what pages of a tutor read', { skip: onCitus }, async () => {
     assert.deepEqual(named.map((one) => one.group_id).sort(), [early, some].sort());
   });
 
-  const waitsFor = (visibility: string[], within: string[]) =>
+  const waitsFor = (visibility: string[], groupIds: string[]) =>
     readsOf((tx) =>
-      findWaiting(tx, id, { why: null, subject: null, asked: false }, { visibility, within, after: null, limit: 50 }),
+      findWaiting(tx, id, { why: null, subject: null, asked: false }, { visibility, groupIds, after: null, limit: 50 }),
     );
 
   test('what waits in a large group for a small team is found by the members of the team', async () => {

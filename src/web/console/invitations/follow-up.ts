@@ -1,31 +1,29 @@
-import { learnerReaders, managers } from '../../../organisations/users/roles.ts';
+import { inviters, learnerReaders, managers } from '../../../organisations/users/roles.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { subjectOf } from '../../../records/results/facet.ts';
 import type { RetakeDue } from '../../../sittings/invitations/retakes-due.ts';
 import { listRetakesDue, maxRetakesRead, retakeDays } from '../../../sittings/invitations/retakes-due.ts';
 import { code, day, filters, number } from '../kit/blocks.ts';
+import { tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { openToken, sealToken, visibilityOf } from '../kit/reader.ts';
+import { chosenButtons } from '../learners/chosen.ts';
+import { filteredVisibility, openToken, sealToken } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
-import { groupFields } from '../results/filter.ts';
+import { chosenGroups, groupFields, tutorField } from '../results/filter.ts';
 import { levelNames } from '../../../records/results/lists/filter-query.ts';
-import { readPage, readToken, uuidIn, withQuery, pager } from '../kit/paging.ts';
+import { readPage, readToken, withQuery, pager } from '../kit/paging.ts';
 import { table } from '../kit/table.ts';
 
 export const followUpRoutes: ConsoleRoute[] = [get('/follow-up', learnerReaders, followUp, { menu: 'Follow up' })];
 
-/** The team and the group of a list's filter. */
-export const chosenGroups = (query: URLSearchParams): string[] => [
-  ...new Set(['team', 'group'].flatMap((one) => uuidIn(query, one) ?? [])),
-];
-
 async function followUp(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, path, query, role, zone } = visit;
-  const [visibility, fields, { retake_gap_days: gapDays }] = await Promise.all([
-    visibilityOf(visit),
+  const [visibility, tutors, fields, { retake_gap_days: gapDays }] = await Promise.all([
+    filteredVisibility(visit),
+    tutorField(visit),
     groupFields(visit),
     readOrganisation(app.db, id),
   ]);
@@ -42,26 +40,38 @@ async function followUp(visit: Visit): Promise<Answer> {
     title: 'Follow up',
     says: 'Learners who need a reminder, help, an answer or another assessment.',
     main: [
-      filters(path, fields),
+      filters(path, [tutors, fields]),
       html`<ul class="choices"><li><a href="${to('invitations', 'unopened')}">Not started for ${limits.unopenedDays} days</a></li><li><a href="${to('invitations', 'paused')}">Stopped in the middle</a></li><li><a href="${to('review', 'asked')}">Reviews that learners wait for, overdue first</a></li></ul>`,
       html`<h2>Retake due</h2><p>${gapDays === null ? html`Enter the days between two assessments in ${settings}. This list then shows who may take a subject again.` : meaning}</p>`,
       gapDays !== null &&
-        table<RetakeDue>(
-          {
-            caption: `Newest first. Of all learners, a page checks ${number(maxRetakesRead)} results: choose a team or group for an exact list.`,
-            none: 'No retake is due for these learners.',
-          },
-          found.rows,
-          {
-            Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
-            Reference: (row) => code(row.ref),
-            Subject: (row) => shortSubjectNames[subjectOf(row.facet)],
-            'Last level': (row) =>
-              html`<a href="${base}/results/${row.assessment_id}">${levelNames[row.facet & 7]}</a>`,
-            Assessed: (row) => day(row.assessed_at, zone),
-          },
+        chooseForm(
+          visit,
+          found.rows.length > 0,
+          table<RetakeDue>(
+            {
+              caption: `Newest first. Of all learners, a page checks ${number(maxRetakesRead)} results: choose a team or group for an exact list.`,
+              none: 'No retake is due for these learners.',
+            },
+            found.rows,
+            {
+              Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+              Reference: (row) => code(row.ref),
+              Subject: (row) => shortSubjectNames[subjectOf(row.facet)],
+              'Last level': (row) =>
+                html`<a href="${base}/results/${row.assessment_id}">${levelNames[row.facet & 7]}</a>`,
+              Assessed: (row) => day(row.assessed_at, zone),
+              ...(inviters.includes(role) && {
+                Choose: (row: RetakeDue) => tickBox('learner', row.learner_id, row.full_name),
+              }),
+            },
+          ),
         ),
       pager(visit, found.last && sealToken(visit, visibility, `${found.last.assessed_at}.${found.last.assessment_id}`)),
     ],
   };
+}
+
+function chooseForm(visit: Visit, hasRows: boolean, shown: Content): Content {
+  if (!hasRows || !inviters.includes(visit.role)) return shown;
+  return html`<form method="post" action="${visit.base}/learners/chosen">${shown}${chosenButtons(visit)}</form>`;
 }

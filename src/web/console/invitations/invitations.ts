@@ -14,13 +14,12 @@ import { inviters, learnerReaders } from '../../../organisations/users/roles.ts'
 import { type States, day, notice, facts, moment, number, code, label, wordsOf } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField, fieldsOf, chosenIds, any, readonlyField, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { chosenGroups } from './follow-up.ts';
 import { runOf } from './invite.ts';
-import { groupFields } from '../results/filter.ts';
+import { chosenGroups, groupFields, tutorField } from '../results/filter.ts';
 import { qrCode } from '../../../platform/html/qr.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { get, post, findOr404, routesOf, again, unless } from '../kit/route.ts';
-import { noTeamNote, visibilityOf, openToken, sealToken } from '../kit/reader.ts';
+import { filteredVisibility, noTeamNote, visibilityOf, openToken, sealToken } from '../kit/reader.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { messagePage, listPage, confirmPage } from '../kit/page.ts';
 import { readResumedAt } from '../../../feed/position.ts';
@@ -86,12 +85,12 @@ function stateOf({ state, paused_at: at }: ListedInvitation, resumedAt: Date | n
 async function list(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const state = invitationLists.find((one) => one === query.get('state')) ?? null;
-  const visibility = await visibilityOf(visit);
+  const visibility = await filteredVisibility(visit);
   const [us, invitationId] = readToken(openToken(visit, visibility, query.get('after') ?? ''), 'int8', 'uuid') ?? [];
   const after = invitationId === undefined ? null : { us: us!, invitation_id: invitationId };
   const groupIds = chosenGroups(query);
   const at = { state, after, visibility, groupIds, limit: limits.consoleRows, now: new Date(app.clock.nowMs()) };
-  const fields = await groupFields(visit);
+  const fields = [await tutorField(visit), await groupFields(visit)];
   const { rows, next, scanned } = await browseInvitations(app.db, id, at);
   const resumedAt = await readResumedAt(app.db, id);
   const isInviter = inviters.includes(visit.role);
@@ -102,7 +101,7 @@ async function list(visit: Visit): Promise<Answer> {
     says: 'All invitations of learners, with the state of each.',
     actions: isInviter && html`<a class="button" href="${base}/invite">Invite learners</a>`,
     intro: [
-      noTeamNote(visibility),
+      visit.role === 'tutor' && noTeamNote(visibility),
       notice(query, {
         mailed: 'The emails are being sent.',
         none: 'No email was sent. The learners have no email address, or got an email a few minutes ago.',

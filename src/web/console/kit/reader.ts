@@ -5,6 +5,7 @@ import type { Visit } from './route.ts';
 import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { listMembers } from '../../../organisations/users/members.ts';
 import { peopleReaders } from '../../../organisations/users/roles.ts';
+import { uuidIn } from './paging.ts';
 
 /** Page tokens are sealed for limited readers, because a token may contain a row that the reader must not see. */
 type Reader = Pick<Visit, 'app' | 'path'> & {
@@ -34,6 +35,13 @@ export async function visibilityOf(visit: Pick<Visit, 'app' | 'organisation' | '
   const { app, organisation, session } = visit;
   if (organisation.role !== 'tutor') return null;
   return teamsOfStaff(app.db, organisation.organisation_id, session.user_id);
+}
+
+/** As `visibilityOf`. Roles that see everyone may filter by a tutor, and then see the learners of that tutor. */
+export async function filteredVisibility(visit: Visit): Promise<Visibility> {
+  const tutor = uuidIn(visit.query, 'tutor');
+  const own = await visibilityOf(visit);
+  return own === null && tutor !== null ? teamsOfStaff(visit.app.db, visit.organisationId, tutor) : own;
 }
 
 /** Says why a tutor without a team sees no learners. */

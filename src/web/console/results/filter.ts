@@ -4,10 +4,13 @@ import { countGroupTypes, listGroups } from '../../../organisations/groups/list.
 import { browseGroup, groupsSeen } from '../../../organisations/groups/browse.ts';
 import type { GroupRow } from '../../../organisations/groups/store.ts';
 import { teamType } from '../../../organisations/groups/types.ts';
+import { listMembers } from '../../../organisations/users/members.ts';
+import { peopleReaders } from '../../../organisations/users/roles.ts';
 import type { Content } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
+import { uuidIn } from '../kit/paging.ts';
 import { type Choice, type Fields, filtersOf, any } from '../kit/form.ts';
 import { typeWords } from '../groups/members.ts';
 import type { Visit } from '../kit/route.ts';
@@ -38,8 +41,22 @@ export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null
   return (await browseGroup(app.db, organisationId, id.toLowerCase(), await visibilityOf(visit))) ?? null;
 }
 
+/** The field that chooses a tutor, for roles that read names of colleagues. */
+export async function tutorField(visit: Visit): Promise<Content> {
+  if (!peopleReaders.includes(visit.role)) return null;
+  const members = await listMembers(visit.app.db, visit.organisationId);
+  const tutors = members.filter((one) => one.role === 'tutor');
+  const choices = tutors.map((one) => ({ value: one.user_id, label: one.full_name }));
+  return tutors.length > 0 && filtersOf(visit).select('tutor', 'Tutor', any(choices));
+}
+
+/** The team and the group of a list's filter. */
+export const chosenGroups = (query: URLSearchParams): string[] => [
+  ...new Set(['team', 'group'].flatMap((one) => uuidIn(query, one) ?? [])),
+];
+
 /** The fields that choose a team or group. With many groups the person chooses a type first. */
-export async function groupFields(visit: Visit, hasTeams = true): Promise<Content> {
+export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisationId: id, query } = visit;
   const q = filtersOf(visit);
   const visibility = await visibilityOf(visit);
@@ -63,7 +80,7 @@ export async function groupFields(visit: Visit, hasTeams = true): Promise<Conten
     .filter((one) => one.type !== teamType)
     .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }));
   return [
-    hasTeams && teams.length > 0 && q.select('team', 'Team', choices(teams)),
+    teams.length > 0 && q.select('team', 'Team', choices(teams)),
     !isFew && q.select('type', 'Type of group', any(typeChoices(types)), { value: type ?? '' }),
     groups.length > 0 && q.select('group', 'Group', choices(inOrder), { value: chosen?.group_id }),
   ];

@@ -1,8 +1,7 @@
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
-import { teamsOfStaff } from '../../../organisations/teams.ts';
 import { type Member, listMembers } from '../../../organisations/users/members.ts';
 import type { Review } from '../../../records/results/results.ts';
-import { groupFields, groupOf } from '../results/filter.ts';
+import { chosenGroups, groupFields, tutorField } from '../results/filter.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -20,7 +19,7 @@ import { day, moment, notice, code, label } from '../kit/blocks.ts';
 import { any, Fields, fieldsOf, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
-import { visibilityOf, actorNames } from '../kit/reader.ts';
+import { filteredVisibility, visibilityOf, actorNames } from '../kit/reader.ts';
 import { learnerReaders, peopleReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 import { readToken, readPage, uuidIn, withQuery } from '../kit/paging.ts';
@@ -69,18 +68,16 @@ const queueFields = ['state', 'why', 'subject', 'tutor', 'team', 'type', 'group'
 export const keptQueue = (query: URLSearchParams): URLSearchParams =>
   new URLSearchParams(queueFields.flatMap((field) => (query.get(field) ? [[field, query.get(field)!]] : [])));
 
-type Queue = { visibility: Visibility; within: Visibility; assignedTo: string | null };
+type Queue = { visibility: Visibility; groupIds: readonly string[]; assignedTo: string | null };
 
-/** Whose reviews the queue shows. A tutor filters by own team, other roles by tutor. */
+/** Whose reviews the queue shows. An unknown team or group shows none. */
 async function readQueue(visit: Visit): Promise<Queue> {
-  const { app, organisationId, userId, query } = visit;
-  const own = await visibilityOf(visit);
-  const [tutor, team] = [uuidIn(query, 'tutor'), uuidIn(query, 'team')];
-  const group = await groupOf(visit, query.get('group') ?? '');
-  const ofTutor = own === null && tutor !== null ? await teamsOfStaff(app.db, organisationId, tutor) : own;
+  const { userId, query } = visit;
+  const visible = await filteredVisibility(visit);
+  const team = uuidIn(query, 'team');
   return {
-    visibility: team !== null && own?.includes(team) === true ? [team] : ofTutor,
-    within: group && [group.group_id],
+    visibility: team !== null && visible?.includes(team) !== false ? [team] : visible,
+    groupIds: chosenGroups(query),
     assignedTo: query.get('assigned') === 'me' ? userId : uuidIn(query, 'assigned'),
   };
 }
@@ -153,12 +150,13 @@ async function queue(visit: Visit): Promise<Answer> {
   const now = new Date(app.clock.nowMs());
   if (filter.state === 'decided') return decidedPage(visit, visibility);
   const queue = await readQueue(visit);
-  const [counts, { rows, last }, people, who, groups] = await Promise.all([
+  const [counts, { rows, last }, people, who, tutors, groups] = await Promise.all([
     countWaiting(app.db, id, { visibility: queue.visibility, max: limits.maxCounted + 1, now }),
     readPage((limit) => findWaiting(app.db, id, filter, { ...queue, after: readPlace(query), limit })),
     assignees(visit),
     deciderOf(visit),
-    groupFields(visit, visibility !== null),
+    tutorField(visit),
+    groupFields(visit),
   ]);
   const kept = keptQueue(query);
   const isFiltered = kept.size > 0 || query.has('after');
@@ -170,7 +168,7 @@ async function queue(visit: Visit): Promise<Answer> {
     title: 'Reviews',
     says: 'Results that a person should review before use. Confirm each result, or change its placement.',
     intro: [notice(query, notices), !filter.asked && asking(counts, base)],
-    filters: (q) => [filterFields(q, counts), peopleFields(q, visit, people), groups],
+    filters: (q) => [filterFields(q, counts), tutors, assignedField(q, visit, people), groups],
     caption: filter.asked ? 'Requested reviews, earliest deadline first' : 'Waiting results, most important first',
     none: isFiltered ? html`No waiting result matches. <a href="${path}">Show all waiting results</a>.` : nothing,
     rows,
@@ -209,14 +207,10 @@ function chooseForm(visit: Visit, people: Map<string, Member>, shown: Content): 
   return html`<form method="post" action="${to}">${shown}<div class="actions"><button name="press" value="confirm">Confirm selected results</button></div>${person}<div class="actions"><button class="second" name="press" value="assign">Assign selected results</button></div></form>`;
 }
 
-function peopleFields(q: Fields, { role, userId }: Visit, people: Map<string, Member>): Content {
+function assignedField(q: Fields, { userId }: Visit, people: Map<string, Member>): Content {
   const others = [...people.values()].filter((one) => one.user_id !== userId);
-  const nameOf = (one: Member) => ({ value: one.user_id, label: one.full_name });
-  const tutors = others.filter((one) => one.role === 'tutor');
-  return [
-    role !== 'tutor' && tutors.length > 0 && q.select('tutor', 'Tutor', any(tutors.map(nameOf))),
-    q.select('assigned', 'Assigned to', any([{ value: 'me', label: 'Me' }, ...others.map(nameOf)])),
-  ];
+  const choices = others.map((one) => ({ value: one.user_id, label: one.full_name }));
+  return q.select('assigned', 'Assigned to', any([{ value: 'me', label: 'Me' }, ...choices]));
 }
 
 function filterFields(q: Fields, counts: Counts | null): Content {

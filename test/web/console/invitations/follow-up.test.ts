@@ -100,5 +100,54 @@ suite('lists of learners to follow up', async () => {
     assert.deepEqual(await invitations(`&team=${team}&group=${cohort}`), []);
     assert.deepEqual(await invitations('', tutor), ['new']);
     assert.deepEqual(await invitations(`&group=${cohort}`, tutor), [], 'a group shows no learner of other teams');
+    assert.deepEqual(await invitations(`&tutor=${tutor.userId}`), ['new']);
+    assert.deepEqual(await invitations(`&tutor=${tutor.userId}&group=${cohort}`), []);
+  });
+
+  test('a tutor, a team and a group are chosen in the lists of retakes and of reviews that learners wait for', async () => {
+    await app.db.query(
+      `insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at)
+       select a.organisation_id, a.assessment_id, 1, a.learner_id, 'maths', $2, '{}', $2, $2 from assessment a
+         join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
+        where a.organisation_id = $1 and a.facet >> 3 = 2 and l.ref in ('due', 'recent', 'other') and a.assessed_at < $3`,
+      [org.id, daysAgo(3), daysAgo(30).getTime() * 1000],
+    );
+    const other = await personOf(service, org.id, 'tutor');
+    const page = await owner.get(`${base}/follow-up?tutor=${tutor.userId}&group=${cohort}`);
+    assert.match(page.text, new RegExp(`<option value="${tutor.userId}" selected>`));
+    assert.deepEqual(listed(page.text), ['due', 'due']);
+    const link = /<a href="([^"]+)">Reviews that/.exec(page.text)![1]!.replaceAll('&amp;', '&');
+    assert.deepEqual(listed((await owner.get(link)).text), ['due']);
+    const reviews = async (query: string, by = owner, state = '?state=asked') =>
+      listed((await by.get(`${base}/review${state}${query}`)).text).sort();
+    for (const state of ['?state=asked', '?why=request']) {
+      const of = (query: string, by = owner) => reviews(query, by, state);
+      assert.deepEqual(await of(''), ['due', 'other', 'recent']);
+      assert.deepEqual(await of(`&tutor=${tutor.userId}`), ['due', 'other']);
+      assert.deepEqual(await of(`&tutor=${other.userId}`), [], 'a tutor of no team');
+      assert.deepEqual(await of(`&team=${team}`), ['due', 'other']);
+      assert.deepEqual(await of(`&group=${cohort}`), ['due', 'recent']);
+      assert.deepEqual(await of(`&team=${team}&group=${cohort}`), ['due']);
+      assert.deepEqual(await of(`&tutor=${tutor.userId}&team=${team}&group=${cohort}`), ['due']);
+      assert.deepEqual(await of(`&tutor=${other.userId}&team=${team}`), []);
+      assert.deepEqual(await of(`&team=${owner.userId}`), [], 'an unknown team');
+      assert.deepEqual(await of(`&group=${owner.userId}`), [], 'an unknown group');
+      assert.deepEqual(await of(`&group=${cohort}`, tutor), ['due']);
+      assert.deepEqual(await of(`&tutor=${tutor.userId}`, other), [], 'a tutor does not see another tutor’s learners');
+    }
+  });
+
+  test('learners whose retake is due are selected and invited again', async () => {
+    const { text } = await owner.get(`${base}/follow-up?team=${team}`);
+    const ids = [...text.matchAll(/name="learner" value="([^"]+)"/g)].map(([, id]): [string, string] => [
+      'learner',
+      id!,
+    ]);
+    assert.equal(ids.length, 3);
+    assert.match(text, new RegExp(`action="${base}/learners/chosen"`));
+    const asked = await owner.post(`${base}/learners/chosen`, [...ids, ['press', 'invite']]);
+    assert.match(asked.text, /<h1>Invite 2 learners\?<\/h1>/);
+    const auditor = await personOf(service, org.id, 'auditor');
+    assert.doesNotMatch((await auditor.get(`${base}/follow-up`)).text, /name="learner"/);
   });
 });
