@@ -25,7 +25,7 @@ import { inviteRunRoutes } from './invitations/invite-run.ts';
 import { inviteRoutes } from './invitations/invite.ts';
 import { reviewChosenRoutes } from './reviews/chosen.ts';
 import { reviewChangeRoutes } from './reviews/change.ts';
-import { reviewQuestionRoutes, reviewResultRoutes } from './reviews/result.ts';
+import { reviewResultRoutes } from './reviews/result.ts';
 import { reviewRoutes } from './reviews/review.ts';
 import { learnerRoutes } from './learners/learner.ts';
 import { chosenRoutes } from './learners/chosen.ts';
@@ -73,7 +73,6 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...ilrRoutes,
   ...reviewRoutes,
   ...reviewResultRoutes,
-  ...reviewQuestionRoutes,
   ...reviewChosenRoutes,
   ...reviewChangeRoutes,
   ...matchingRoutes,

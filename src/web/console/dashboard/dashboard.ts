@@ -16,12 +16,10 @@ import { empty } from '../kit/table.ts';
 
 /** The dashboard lists the work that waits today, with links to the pages where the work is done. */
 
-type Line = { count: number; to: string; words: [one: string, many: string]; isPressing: boolean };
+/** `words`: for one, and for many. */
+type Line = { count: number; to: string; words: string; isPressing: boolean };
 
-const line = (count: number, to: string, one: string, many: string, isPressing = false): Line => ({
-  ...{ count, to, isPressing },
-  words: [one, many],
-});
+const line = (count: number, to: string, words: string, isPressing = false): Line => ({ count, to, words, isPressing });
 
 async function learnerLines(visit: Visit): Promise<Line[]> {
   const { app, base, organisationId: id, role } = visit;
@@ -41,26 +39,19 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
     line(
       reviews.overdue,
       `${review}?state=asked`,
-      'answer to a learner is overdue',
-      'answers to learners are overdue',
+      'answer to a learner is overdue | answers to learners are overdue',
       true,
     ),
-    line(reviews.asked, `${review}?state=asked`, 'learner asks for a human review', 'learners ask for a human review'),
-    line(reviews.needs_review, `${review}?why=needs_review`, `result ${apart}`, `results ${apart}`),
-    line(reviews.person_fit, `${review}?why=person_fit`, `result ${changed}`, `results ${changed}`),
+    line(reviews.asked, `${review}?state=asked`, 'learner asks for a human review | learners ask for a human review'),
+    line(reviews.needs_review, `${review}?why=needs_review`, `result ${apart} | results ${apart}`),
+    line(reviews.person_fit, `${review}?why=person_fit`, `result ${changed} | results ${changed}`),
     line(
       reviews.borderline,
       `${review}?why=borderline`,
-      'placement close to a boundary',
-      'placements close to a boundary',
+      'placement close to a boundary | placements close to a boundary',
     ),
-    line(
-      invited.expiring,
-      `${base}/invitations?state=ending`,
-      `invitation ends ${ending}`,
-      `invitations end ${ending}`,
-    ),
-    line(invited.unopened, `${base}/invitations?state=unopened`, `invitation ${unopened}`, `invitations ${unopened}`),
+    line(invited.expiring, `${base}/invitations?state=ending`, `invitation ends ${ending} | invitations end ${ending}`),
+    line(invited.unopened, `${base}/invitations?state=unopened`, `invitation ${unopened} | invitations ${unopened}`),
   ];
 }
 
@@ -72,14 +63,13 @@ async function integrationLines({ app, base, role, organisationId }: Visit): Pro
     line(
       found.disabled,
       `${base}/webhooks`,
-      'webhook endpoint is disabled and gets no events',
-      'webhook endpoints are disabled and get no events',
+      'webhook endpoint is disabled and gets no events | webhook endpoints are disabled and get no events',
       true,
     ),
-    line(found.failing, `${base}/webhooks`, 'webhook endpoint is failing', 'webhook endpoints are failing', true),
-    line(found.dead, `${base}/deliveries?status=dead`, 'dead letter', 'dead letters'),
-    line(found.elsewhere, `${base}/keys`, 'key was used from a new network', 'keys were used from a new network'),
-    line(found.unused, `${base}/keys`, `key ${unused}`, `keys ${unused}`),
+    line(found.failing, `${base}/webhooks`, 'webhook endpoint is failing | webhook endpoints are failing', true),
+    line(found.dead, `${base}/deliveries?status=dead`, 'dead letter | dead letters'),
+    line(found.elsewhere, `${base}/keys`, 'key was used from a new network | keys were used from a new network'),
+    line(found.unused, `${base}/keys`, `key ${unused} | keys ${unused}`),
   ];
 }
 
@@ -91,20 +81,18 @@ async function managerLines({ app, base, role, organisationId: id }: Visit): Pro
     countDueRequests(app.db, id, new Date(app.clock.nowMs() + soonMs)),
     countWithoutRef(app.db, id, limits.maxCounted + 1),
   ]);
-  const words = ['credit is left for invitations', 'credits are left for invitations'] as const;
-  const credit = line(Math.max(credits, 0), `${base}/credits`, ...words, credits === 0);
+  const words = 'credit is left for invitations | credits are left for invitations';
+  const credit = line(Math.max(credits, 0), `${base}/credits`, words, credits === 0);
   const lines = [
     line(
       unmatched,
       `${base}/matching`,
-      'learner has no reference, so platforms can’t match them',
-      'learners have no reference, so platforms can’t match them',
+      'learner has no reference, so platforms can’t match them | learners have no reference, so platforms can’t match them',
     ),
     line(
       cases,
       `${base}/data-protection`,
-      'data subject request is due soon or overdue',
-      'data subject requests are due soon or overdue',
+      'data subject request is due soon or overdue | data subject requests are due soon or overdue',
     ),
   ];
   return [lines, hasCountedCredits(plan) && credits < limits.creditsLow ? [credit] : []];
@@ -119,7 +107,7 @@ export async function todayPart(visit: Visit): Promise<Content> {
   const lines = [...[...learners, ...manager, ...platforms].filter(({ count }) => count > 0), ...credits];
   const items = lines.map(
     ({ count, to, words, isPressing }) =>
-      html`<li><a href="${to}"><strong class="${isPressing ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${words[count === 1 ? 0 : 1]}</a></li>`,
+      html`<li><a href="${to}"><strong class="${isPressing ? 'late' : 'count'}">${upTo(count, limits.maxCounted)} </strong>${words.split(' | ')[count === 1 ? 0 : 1]}</a></li>`,
   );
   return [
     html`<h2>Needs attention</h2>`,

@@ -36,8 +36,8 @@ export const groupRoutes: ConsoleRoute[] = [
   ofGroup.get('/groups/{group_id}', [...learnerReaders, 'developer'], group),
   ofGroup.get('/groups/{group_id}/history', learnerReaders, history),
   ...ofGroup.form('/groups/{group_id}/rename', managers, renamePage, rename),
-  ...ofGroup.form('/groups/{group_id}/archive', managers, showArchive, (...of) => setActive(...of, false)),
-  ...ofGroup.form('/groups/{group_id}/bring-back', managers, showBringBack, (...of) => setActive(...of, true)),
+  ...activeRoutes('archive', false),
+  ...activeRoutes('bring-back', true),
 ];
 
 async function groups(visit: Visit): Promise<Answer> {
@@ -176,32 +176,27 @@ const changeOf = ({ organisationId, change }: Visit, { group_id: id }: BrowsedGr
     () => id,
   );
 
-async function showArchive(visit: Visit, found: BrowsedGroup): Promise<Answer> {
-  return confirmPage(visit, {
-    title: 'Archive group?',
-    heading: html`Archive ${name(found.name)}?`,
-    back: { to: groupPath(visit, found) },
-    says: [
-      'Results no longer show the group. Its members and their history are kept. You can reactivate the group.',
-      ...(isTeam(found) ? ['Tutors no longer see the learners of an archived team.'] : []),
-      await reachOf(visit, found),
-    ],
-    button: 'Archive group',
-  });
+function activeRoutes(act: string, active: boolean): ConsoleRoute[] {
+  const show = (visit: Visit, found: BrowsedGroup) => showActive(visit, found, active);
+  return ofGroup.form(`/groups/{group_id}/${act}`, managers, show, (...of) => setActive(...of, active));
 }
 
-async function showBringBack(visit: Visit, found: BrowsedGroup): Promise<Answer> {
+async function showActive(visit: Visit, found: BrowsedGroup, active: boolean): Promise<Answer> {
+  const [verb, ...says] = active
+    ? ['Reactivate', 'The results of its members show the group again. You can archive it again.']
+    : [
+        'Archive',
+        'Results no longer show the group. Its members and their history are kept. You can reactivate the group.',
+      ];
+  if (isTeam(found))
+    says.push(active ? 'Its staff see its learners again.' : 'Tutors no longer see the learners of an archived team.');
   return confirmPage(visit, {
-    title: 'Reactivate group?',
-    heading: html`Reactivate ${name(found.name)}?`,
+    title: `${verb} group?`,
+    heading: html`${verb} ${name(found.name)}?`,
     back: { to: groupPath(visit, found) },
-    says: [
-      'The results of its members show the group again. You can archive it again.',
-      ...(isTeam(found) ? ['Its staff see its learners again.'] : []),
-      await reachOf(visit, found),
-    ],
-    button: 'Reactivate group',
-    danger: false,
+    says: [...says, await reachOf(visit, found)],
+    button: `${verb} group`,
+    danger: !active,
   });
 }
 

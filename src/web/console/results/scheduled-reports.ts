@@ -15,10 +15,10 @@ import { limits } from '../../../platform/config/limits.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { facts, filters, label, moment, notice } from '../kit/blocks.ts';
-import { type Faults, any, buttonForm, chosenIds, faultsIn, filtersOf, isFaulty } from '../kit/form.ts';
+import { any, buttonForm, chosenIds, faultsIn, filtersOf, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { formPage, listPage } from '../kit/page.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, get, post } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, formRoutes, get, post, again } from '../kit/route.ts';
 import { filterInWords, groupFields, groupOf, subjectField } from './filter.ts';
 import { uuidIn, withQuery } from '../kit/paging.ts';
 import { filterQuery } from '../../../records/results/lists/filter-query.ts';
@@ -111,7 +111,7 @@ async function readersOf({ app, organisationId: id }: Visit, page: ReportPage, q
   return members.filter((_, i) => may[i]);
 }
 
-async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function createPage(visit: Visit): Promise<Answer> {
   const { base, path, query, zone } = visit;
   const { page, kept, needsGroup } = await wanted(visit);
   const labels = Object.entries(reportPages).map(([value, one]) => ({ value, label: one.label }));
@@ -130,7 +130,6 @@ async function createPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   }));
   return formPage(visit, {
     ...head,
-    faults,
     intro: [intro, facts({ Report: reportPages[page].label, ...(await filterInWords({ ...visit, query: kept })) })],
     to: withQuery(path, kept, { page }),
     button: 'Schedule report',
@@ -148,11 +147,11 @@ function readRhythm({ form: sent }: Visit): Rhythm | null {
   return isKnown ? { every: every as Rhythm['every'], day: Number(day), hour: Number(sent.raw('hour')) } : null;
 }
 
-async function create(visit: Visit): Promise<Answer> {
+async function create(visit: Visit) {
   const { base, organisationId, zone, change } = visit;
   const { page, kept, needsGroup } = await wanted(visit);
   const query = kept.toString();
-  if (page === null || needsGroup) return createPage(visit);
+  if (page === null || needsGroup) return again();
   const readers = new Map((await readersOf(visit, page, query)).map((one) => [one.user_id, one]));
   const people = chosenIds(visit, 'people');
   const rhythm = readRhythm(visit);
@@ -161,7 +160,7 @@ async function create(visit: Visit): Promise<Answer> {
     people:
       (people.length === 0 || people.some((one) => !readers.has(one))) && 'Choose at least one person from the list.',
   });
-  if (isFaulty(faults)) return createPage(visit, faults);
+  if (isFaulty(faults)) return again(faults);
   const full: string[] = [];
   for (const userId of people) {
     const report = { ...rhythm!, userId, page, query, zone };
@@ -170,7 +169,7 @@ async function create(visit: Visit): Promise<Answer> {
   }
   if (full.length === 0) return { to: `${base}/reports?did=scheduled` };
   const tooMany = `${full.join(', ')}: a person can have ${limits.scheduledReportsOfPerson} reports. Stop one first.`;
-  return createPage(visit, { people: tooMany });
+  return again({ people: tooMany });
 }
 
 async function stop({ base, organisationId, params, role, userId, change }: Visit): Promise<Answer> {

@@ -9,11 +9,11 @@ import { confirmResult, openReview, refusals, withdrawReviewed } from '../../../
 import { recordAgain } from '../../../governance/result-reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../../governance/result-reviews/replacement.ts';
 import { count } from '../kit/blocks.ts';
-import { type Faults, isFaulty, faultsIn } from '../kit/form.ts';
+import { isFaulty, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { type ReviewedResult, decisionFields, resultPage, openResult } from './result.ts';
+import { type ReviewedResult, decisionFields, resultPage, ofReview } from './result.ts';
 import { keptQueue, levelWords, nextInQueue } from './review.ts';
-import { type Answer, type ConsoleRoute, type Visit, post, formRoutes } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, again } from '../kit/route.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { reviewers } from '../../../organisations/users/roles.ts';
 import { formPage, messagePage } from '../kit/page.ts';
@@ -21,10 +21,10 @@ import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { withQuery } from '../kit/paging.ts';
 
 export const reviewChangeRoutes: ConsoleRoute[] = [
-  post('/review/{assessment_id}/confirm', reviewers, confirm),
-  ...formRoutes('/review/{assessment_id}/place', reviewers, placePage, place, { proof: true }),
-  ...formRoutes('/review/{assessment_id}/amend', reviewers, amendPage, amend, { proof: true }),
-  ...formRoutes('/review/{assessment_id}/withdraw', reviewers, withdrawPage, withdraw, { proof: true }),
+  ofReview.post('/review/{assessment_id}/confirm', reviewers, confirm),
+  ...ofReview.form('/review/{assessment_id}/place', reviewers, placePage, place, { proof: true }),
+  ...ofReview.form('/review/{assessment_id}/amend', reviewers, amendPage, amend, { proof: true }),
+  ...ofReview.form('/review/{assessment_id}/withdraw', reviewers, withdrawPage, withdraw, { proof: true }),
 ];
 
 export const reasonFault = `Enter a reason on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
@@ -79,18 +79,13 @@ function refused({ base, params }: Visit, refusal: Refusal): Answer {
   return { ...messagePage(title, says), back, status: 409 };
 }
 
-async function confirm(visit: Visit): Promise<Answer> {
+async function confirm(visit: Visit, result: ReviewedResult): Promise<Answer> {
   const { base, organisationId } = visit;
-  const { decision, faults, ...result } = await readReview(visit, false);
-  if (isFaulty(faults)) return resultPage(visit, faults);
+  const { decision, faults } = readDecision(visit, result, false);
+  if (isFaulty(faults)) return resultPage({ ...visit, faults }, result);
   const id = result.of.assessment_id;
   const confirmIt = (work: UnitOfWork) => confirmResult(work, organisationId, id, decision);
   return decided(visit, result, confirmIt, { id, did: 'confirmed', to: `${base}/review/${id}` });
-}
-
-async function readReview(visit: Visit, needsReason: boolean) {
-  const result = await openResult(visit);
-  return { ...result, ...readDecision(visit, result, needsReason) };
 }
 
 type Decide = (work: UnitOfWork) => Promise<Refusal | null>;
@@ -128,14 +123,12 @@ const backTo = ({ base, query }: Visit, { of: { assessment_id: id } }: ReviewedR
 
 const sentTo = ({ path, query }: Visit): string => withQuery(path, keptQueue(query), {});
 
-async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const result = await openResult(visit);
+async function withdrawPage(visit: Visit, result: ReviewedResult): Promise<Answer> {
   const numbers = await consequencesOf(visit, result);
   const isLast = numbers.others === 0 && !numbers.has_reference;
   return formPage(visit, {
     title: 'Withdraw result?',
     back: backTo(visit, result),
-    faults,
     intro: [
       whose(result),
       withdrawalWords(numbers),
@@ -152,25 +145,23 @@ async function withdrawPage(visit: Visit, faults: Faults = {}): Promise<Answer> 
   });
 }
 
-async function withdraw(visit: Visit): Promise<Answer> {
+async function withdraw(visit: Visit, result: ReviewedResult) {
   const { base, organisationId } = visit;
-  const { decision, faults, ...result } = await readReview(visit, true);
-  if (isFaulty(faults)) return withdrawPage(visit, faults);
+  const { decision, faults } = readDecision(visit, result, true);
+  if (isFaulty(faults)) return again(faults);
   const id = result.of.assessment_id;
   const withReason = { ...decision, reason: decision.reason! };
   const withdrawIt = (work: UnitOfWork) => withdrawReviewed(work, organisationId, id, withReason);
   return decided(visit, result, withdrawIt, { id, did: 'withdrawn', to: `${base}/review` });
 }
 
-async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
-  const result = await openResult(visit);
+async function placePage(visit: Visit, result: ReviewedResult): Promise<Answer> {
   const numbers = await consequencesOf(visit, result);
   const { content } = result;
   const levels = [...placementsOf(content.subject).keys()].map((level) => ({ value: level, label: level }));
   return formPage(visit, {
     title: 'Change placement?',
     back: backTo(visit, result),
-    faults,
     intro: [
       whose(result),
       html`<p>Platforms filter by level, so a level can’t be amended. This result is withdrawn and recorded again at the level that you choose.</p>`,
@@ -187,16 +178,16 @@ async function placePage(visit: Visit, faults: Faults = {}): Promise<Answer> {
   });
 }
 
-async function place(visit: Visit): Promise<Answer> {
+async function place(visit: Visit, result: ReviewedResult) {
   const { app, base, organisationId, form: sent } = visit;
-  const { decision, faults, ...result } = await readReview(visit, true);
+  const { decision, faults } = readDecision(visit, result, true);
   const { of, content } = result;
   const placement = placementsOf(content.subject).get(sent.text('level'));
   if (placement === undefined) faults.level = 'Choose a placement.';
-  if (isFaulty(faults)) return placePage(visit, faults);
+  if (isFaulty(faults)) return again(faults);
   const withReason = { ...decision, reason: decision.reason! };
   const made = await prepareReplacement(app, organisationId, of.assessment_id, placement!, withReason.reason);
-  if (made === 'same') return placePage(visit, { level: 'The result already has this level. Choose another level.' });
+  if (made === 'same') return again({ level: 'The result already has this level. Choose another level.' });
   if (made === 'gone') return refused(visit, made);
   const { assessment_id: id } = made.to;
   const recordIt = (work: UnitOfWork) => recordAgain(work, organisationId, made, withReason);
@@ -206,41 +197,36 @@ async function place(visit: Visit): Promise<Answer> {
 const yesNo = { yes: 'Yes', no: 'No' };
 
 /** The page amends only some fields. The command line can also amend domains and probabilities. */
-async function amendPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+async function amendPage(visit: Visit, result: ReviewedResult): Promise<Answer> {
   const { form: sent } = visit;
-  const result = await openResult(visit);
   const numbers = await consequencesOf(visit, result);
   const back = backTo(visit, result);
   const { content } = result;
   const isSent = sent.text('version') !== '';
-  const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
+  const stored = {
+    framework: content.framework,
+    working_level: content.working_level ?? '',
+    recommended_next_level: content.recommended_next_level ?? '',
+    is_borderline: content.is_borderline ? 'yes' : 'no',
+    needs_review: content.needs_review ? 'yes' : 'no',
+  };
   return formPage(visit, {
     title: 'Amend result?',
     back,
-    faults,
     intro: [
       whose(result),
       html`<p>1 result is amended. Platforms that use the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll. The next download creates edition ${numbers.editions + 1} of its evidence pack, which shows the change and the reason. Webhook endpoints get no event. You can amend the result again.</p><p>The level, subject and date can’t be amended. <a href="${visit.base}/review/${result.of.assessment_id}/place">Change placement</a> instead.</p>`,
     ],
     button: 'Amend result',
+    ...(!isSent && { shown: stored }),
     to: sentTo(visit),
     danger: true,
     fields: (f) => [
-      f.text('framework', 'Framework', { value: value('framework', content.framework) }),
-      f.text('working_level', 'Working level', {
-        hint: 'A step within the level, such as “Entry 2”. Can be empty.',
-        value: value('working_level', content.working_level ?? ''),
-      }),
-      f.text('recommended_next_level', 'Recommended next level', {
-        hint: 'Such as “Level 1”. Can be empty.',
-        value: value('recommended_next_level', content.recommended_next_level ?? ''),
-      }),
-      f.select('is_borderline', 'Close to a boundary', yesNo, {
-        value: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
-      }),
-      f.select('needs_review', 'Engines a level or more apart', yesNo, {
-        value: value('needs_review', content.needs_review ? 'yes' : 'no'),
-      }),
+      f.text('framework', 'Framework'),
+      f.text('working_level', 'Working level', { hint: 'A step within the level, such as “Entry 2”. Can be empty.' }),
+      f.text('recommended_next_level', 'Recommended next level', { hint: 'Such as “Level 1”. Can be empty.' }),
+      f.select('is_borderline', 'Close to a boundary', yesNo),
+      f.select('needs_review', 'Engines a level or more apart', yesNo),
       decisionFields(f, { ...result, waiting: null }, 'Reason'),
     ],
   });
@@ -259,9 +245,8 @@ function readFields({ form: sent }: Visit, { content }: ReviewedResult): Record<
   );
 }
 
-async function amend(visit: Visit): Promise<Answer> {
+async function amend(visit: Visit, result: ReviewedResult) {
   const { base, organisationId } = visit;
-  const result = await openResult(visit);
   const { decision, faults } = readDecision(visit, { ...result, waiting: null }, true);
   const fields = readFields(visit, result);
   let amendment: Amendment = {};
@@ -273,7 +258,7 @@ async function amend(visit: Visit): Promise<Answer> {
       if (!(error instanceof RecordRefused)) throw error;
       for (const { field, expected } of error.faults) faults[field] = `Expected: ${expected}.`;
     }
-  if (isFaulty(faults)) return amendPage(visit, faults);
+  if (isFaulty(faults)) return again(faults);
   const id = result.of.assessment_id;
   const amendIt = async (work: UnitOfWork) => {
     // The answer is empty, because an amendment does not answer the learner's request for a review.

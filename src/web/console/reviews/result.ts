@@ -7,7 +7,7 @@ import { itemHtml } from '../../player/question/item.ts';
 import type { ReviewedItem, SittingReview } from '../../../sittings/review.ts';
 import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/review.ts';
 import { facts, day, moment, notice, code } from '../kit/blocks.ts';
-import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404 } from '../kit/route.ts';
+import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, findOr404, routesOf } from '../kit/route.ts';
 import { learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { deciderOf, keptQueue, levelWords, nextInQueue, outcomeWords, whyWords, dueCell } from './review.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
@@ -20,13 +20,17 @@ import { type VisibleResult, findVisibleResult } from '../../../governance/resul
 import { levelName, publishedLevels, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import type { LevelRule } from '../../../engine/scoring/rules.ts';
 import type { ScoredResult } from '../../../engine/scoring/score.ts';
-import { type Faults, type Fields, fieldsOf } from '../kit/form.ts';
+import { type Fields, fieldsOf } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { withQuery } from '../kit/paging.ts';
 import { table, bar, empty, numeric } from '../kit/table.ts';
 
-export const reviewResultRoutes: ConsoleRoute[] = [get('/review/{assessment_id}', learnerReaders, resultPage)];
+export const ofReview = routesOf(openResult);
+export const reviewResultRoutes: ConsoleRoute[] = [
+  ofReview.get('/review/{assessment_id}', learnerReaders, resultPage),
+  ofReview.get('/review/{assessment_id}/questions/{position}', learnerReaders, question),
+];
 
 export type ReviewedResult = {
   of: VisibleResult;
@@ -37,7 +41,7 @@ export type ReviewedResult = {
 };
 
 /** @throws NoSuchPage if there is no such result or the person may not see the learner */
-export async function openResult(visit: Visit): Promise<ReviewedResult> {
+async function openResult(visit: Visit): Promise<ReviewedResult> {
   const visibility = await visibilityOf(visit);
   return findOr404(visit, 'assessment_id', (_tx, _organisationId, id) => findResult(visit, visibility, id));
 }
@@ -75,9 +79,8 @@ export const decisionFields = (
     }),
 ];
 
-export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+export async function resultPage(visit: Visit, result: ReviewedResult): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const result = await openResult(visit);
   const { of, row, content, reviews, waiting } = result;
   const [scored, history, who] = await Promise.all([
     reviewSitting(app, id, of.assessment_id),
@@ -91,7 +94,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
     title: 'Review',
     back: { to: withQuery(`${base}/review`, kept, { queue: null }), label: 'Reviews' },
     actions: next !== null && html`<a href="${withQuery(`${base}/review/${next}`, kept, {})}">Next result</a>`,
-    faults,
+    faults: visit.faults,
     main: [
       html`<p>How the result was computed, question by question, with its decisions.</p>`,
       notice(query, {
@@ -113,7 +116,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         'Last review': content.reviewed_at && moment(new Date(content.reviewed_at), zone),
       }),
       waiting && waitingPart(waiting, app.clock.nowMs(), zone),
-      reviewers.includes(role) && actions(visit, result, here, faults),
+      reviewers.includes(role) && actions(visit, result, here),
       scored === undefined ? importedPart(content) : sittingPart(scored, content, here, zone),
       beforePart(reviews, history ?? [], who, zone),
     ],
@@ -139,8 +142,8 @@ function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: nu
 const lines = (text: string): Content =>
   text === '' ? 'Nothing' : text.split('\n').map((line, i) => html`${i > 0 && html`<br>`}<bdi>${line}</bdi>`);
 
-function actions(visit: Visit, result: ReviewedResult, here: string, faults: Faults): Content {
-  const f = fieldsOf(visit, faults);
+function actions(visit: Visit, result: ReviewedResult, here: string): Content {
+  const f = fieldsOf(visit);
   const isWaiting = result.waiting !== null;
   const fields = decisionFields(f, result, 'Note (optional)');
   const to = (page: string) => withQuery(`${here}/${page}`, keptQueue(visit.query), {});
@@ -307,10 +310,6 @@ function beforePart(
   ];
 }
 
-export const reviewQuestionRoutes: ConsoleRoute[] = [
-  get('/review/{assessment_id}/questions/{position}', learnerReaders, question),
-];
-
 function valueWords(field: Field, answer: Given | null): string {
   const value = answer !== null && Object.hasOwn(answer, field.name) ? answer[field.name]! : [];
   const values = ([value].flat() as string[]).filter((one) => one !== '');
@@ -320,9 +319,8 @@ function valueWords(field: Field, answer: Given | null): string {
 
 const seconds = (ms: number | null): string => (ms === null ? 'Not measured' : `${Math.round(ms / 1000)} seconds`);
 
-async function question(visit: Visit): Promise<Answer> {
+async function question(visit: Visit, { of }: ReviewedResult): Promise<Answer> {
   const { app, base, organisationId, params } = visit;
-  const { of } = await openResult(visit);
   const position = /^[1-9]\d{0,2}$/.test(params.position!) ? Number(params.position) : 0;
   const found = await reviewQuestion(app, organisationId, of.assessment_id, position);
   if (found === undefined) throw new NoSuchPage();
