@@ -44,6 +44,7 @@ export type LearnerListed = {
   state: InvitationState | 'none';
   groups: string[];
   last_assessed_at: number | null;
+  last_ids: string[] | null;
   last_bodies: string[] | null;
 };
 
@@ -232,12 +233,24 @@ const listed = statement('records.listed')`
                      from membership m cross join lateral (
                        select * from learner_group n where n.organisation_id = $1 and n.group_id = m.group_id and n.active offset 0) g
                     where m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null), '{}') as groups,
-         r.last_assessed_at, r.last_bodies
+         r.last_assessed_at, r.last_ids, r.last_bodies
     from unnest($2::uuid[]) with ordinality a(learner_id, n)
     join learner l on l.organisation_id = $1 and l.learner_id = a.learner_id
     join learner_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id
     cross join lateral ${lastAssessedOf} r
    order by a.n`;
+
+/** These learners as a list shows them, in the same order. */
+export const listLearners = (tx: Tx, organisationId: number, ids: readonly string[], now: Date) =>
+  tx.query<LearnerListed>(listed, [organisationId, ids, now]);
+
+export const maxLearnersCounted = 10_000;
+const counted = statement('records.count')`
+  select count(*)::int4 as n from (select ${textKey.from} limit ${maxLearnersCounted + 1}) l`;
+
+/** All learners of the organisation, counted up to one more than `maxLearnersCounted`. */
+export const countLearners = async (tx: Tx, organisationId: number): Promise<number> =>
+  (await tx.query<{ n: number }>(counted, [organisationId]))[0]!.n;
 
 /** Learners' IDs, or null if there are too many to collect. */
 type Candidates = string[] | null;
@@ -407,7 +420,7 @@ export async function browseLearners(
   if (isBackwards) shown.reverse();
   const first = anchor === undefined ? null : (shown[0] ?? null);
   return {
-    learners: await tx.query<LearnerListed>(listed, [organisationId, shown, now]),
+    learners: await listLearners(tx, organisationId, shown, now),
     previous: before(isBackwards ? last : first),
     next: after(isBackwards ? (shown.at(-1) ?? anchor.learner_id) : last),
     extent: candidates.isPartial ? 'some' : end === undefined ? 'whole' : 'scanned',

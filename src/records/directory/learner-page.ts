@@ -41,6 +41,7 @@ export type RecordedInvitation = {
   created_at: Date;
   expires_at: Date;
   state: InvitationState;
+  is_open: boolean;
   done: string[];
   /** When the learner last worked on an open sitting. */
   last_seen_at: Date | null;
@@ -73,7 +74,7 @@ const memberships = statement('records.memberships')`
    where m.organisation_id = $1 and m.learner_id = $2 and ${isVisibleLearner('m.learner_id', '$3')}
    order by m.left_position desc nulls first, g.type, g.name, m.joined_position desc, g.group_id limit $4`;
 const invitations = statement('records.invitations')`
-  select i.invitation_id, i.subjects, i.created_at, i.expires_at, ${stateOfInvitation('$5::timestamptz')} as state, s.done, s.last_seen_at
+  select i.invitation_id, i.subjects, i.created_at, i.expires_at, i.status = 'open' as is_open, ${stateOfInvitation('$5::timestamptz')} as state, s.done, s.last_seen_at
     from (select * from (
             select * from invitation i where i.organisation_id = $1 and i.learner_id = $2 and ${isVisibleLearner('i.learner_id', '$3')} offset 0) i
            order by i.created_at desc, i.invitation_id desc limit $4) i

@@ -284,6 +284,7 @@ suite('the tree', () => {
     'reviewers, second factor for all, activity in sentences, reviews in series': 620,
     'gaps by domain, as a page, on paper and as a file': 260,
     'console: search by name, group, key and page': 200,
+    'jobs in few clicks, totals of lists, results in search': 20,
     'reports for a learner and a class, file for the ILR': 390,
     'watchdog of systemd': 26,
     'audit rows, a metric and an alert for failed sign-ins': 85,

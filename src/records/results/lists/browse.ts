@@ -62,7 +62,7 @@ const sinceChange = statement('result.since_change')`
   select count(*) as n from (select from assessment_feed where organisation_id = $1 and position >= $2
      order by position limit ${maxGathered + 1}) f`;
 
-export async function groupSetsFor(
+async function groupSetsFor(
   tx: Tx,
   organisationId: number,
   { groupIds, visibility }: Pick<ResultFilter, 'groupIds' | 'visibility'>,
@@ -75,7 +75,7 @@ export async function groupSetsFor(
   return rows.map((row) => row.group_set_id);
 }
 
-export async function countInCells(
+async function countInCells(
   tx: Tx,
   organisationId: number,
   facets: readonly number[] | null,
@@ -217,7 +217,7 @@ export async function findResult(
   return { ...rest, content: body === null ? null : contentOf(body, rest.assessed_at) };
 }
 
-/** The number of rows in the file. With some filters only an upper limit is known (`exact: false`). */
+/** How many results match. With some filters only an upper limit is known (`exact: false`). */
 export async function maxRows(db: Tx, { organisationId, filter }: ResultQuery): Promise<{ n: number; exact: boolean }> {
   const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
   const others = [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source];

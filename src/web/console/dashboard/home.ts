@@ -1,7 +1,14 @@
 import { withUnitOfWork } from '../../../platform/db/unit-of-work.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { type SandboxState, findSandbox } from '../../../organisations/sandboxes.ts';
-import { integrators, roleMeanings, roleNames, roles } from '../../../organisations/users/roles.ts';
+import {
+  integrators,
+  inviters,
+  learnerReaders,
+  roleMeanings,
+  roleNames,
+  roles,
+} from '../../../organisations/users/roles.ts';
 import { facts, moment, notice, code } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { chartsPart } from './charts.ts';
@@ -71,14 +78,18 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
 ];
 
 async function start(visit: Visit): Promise<Answer> {
-  const { app, organisation, role, organisationId, query } = visit;
+  const { app, base, organisation, role, organisationId, query } = visit;
   const findState = integrators.includes(role) ? findSandbox(app.db, organisationId) : null;
   const parts = [todayPart(visit), chartsPart(visit), findState, setUpPart(visit)] as const;
   const [needs, charts, sandbox, setUp] = await Promise.all(parts);
   return {
     title: 'Dashboard',
     says: 'Work that needs attention today, with a link to each page.',
-    actions: scheduleLink(visit, 'dashboard'),
+    actions: [
+      scheduleLink(visit, 'dashboard'),
+      learnerReaders.includes(role) && html`<a href="${base}/results/export">Export results</a>`,
+      inviters.includes(role) && html`<a class="button" href="${base}/invite/one">Invite one learner</a>`,
+    ],
     main: [
       notice(query, {
         asked: 'The sandbox is requested. When the operator has created it, this page shows a link.',

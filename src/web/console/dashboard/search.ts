@@ -11,8 +11,8 @@ import { type FoundGroup, searchGroups } from '../../../organisations/groups/bro
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { findVisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { findLearnerHead } from '../../../records/directory/learner-page.ts';
-import { type FoundLearner, findLearnersByEmail, searchLearners } from '../../../records/directory/search.ts';
-import { browseLearners } from '../../../records/directory/browse.ts';
+import { findLearnersByEmail, searchLearners } from '../../../records/directory/search.ts';
+import { type LearnerListed, browseLearners, listLearners } from '../../../records/directory/browse.ts';
 import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
@@ -20,11 +20,12 @@ import { code, label } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
+import { latestResults } from '../learners/learners.ts';
 import { typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
 import { hasWords } from '../../../platform/validation/words.ts';
-import { table } from '../kit/table.ts';
+import { plain, table } from '../kit/table.ts';
 
 /** The search sends its text in the body of a form, because a name or a reference in a URL may name a person. */
 
@@ -110,15 +111,24 @@ function pathOf({ role }: Visit, { kind, id }: Match): string | null {
 const keyPath = (role: Visit['role'], id: string) => (integrators.includes(role) ? `/keys/${id}` : `/log?key=${id}`);
 
 /** The roles that see email addresses also find learners by them. One row more than a section shows. */
-async function learnersLike(visit: Visit, visibility: Visibility, text: string): Promise<readonly FoundLearner[]> {
+async function learnersLike(visit: Visit, visibility: Visibility, text: string): Promise<readonly LearnerListed[]> {
   const { app, organisationId: id, role } = visit;
-  if (!learnerReaders.includes(role)) return [];
-  if (text.includes('@'))
-    return inviters.includes(role) ? findLearnersByEmail(app.db, id, text, visibility, maxRows + 1) : [];
-  if (visibility === null) return searchLearners(app.db, id, text, maxRows + 1);
-  const filter = { text, groupIds: [], subject: null, placement: null, state: null };
   const at = { limit: maxRows + 1, now: new Date(app.clock.nowMs()) };
-  return (await browseLearners(app.db, id, visibility, filter, { by: 'name', descending: false }, null, at)).learners;
+  const isEmail = text.includes('@');
+  if (!learnerReaders.includes(role) || (isEmail && !inviters.includes(role))) return [];
+  if (visibility !== null && !isEmail) {
+    const filter = { text, groupIds: [], subject: null, placement: null, state: null };
+    return (await browseLearners(app.db, id, visibility, filter, { by: 'name', descending: false }, null, at)).learners;
+  }
+  const found = isEmail
+    ? await findLearnersByEmail(app.db, id, text, visibility, at.limit)
+    : await searchLearners(app.db, id, text, at.limit);
+  return listLearners(
+    app.db,
+    id,
+    found.map((one) => one.learner_id),
+    at.now,
+  );
 }
 
 async function keysLike({ app, organisationId, role }: Visit, text: string) {
@@ -127,13 +137,15 @@ async function keysLike({ app, organisationId, role }: Visit, text: string) {
   return keys.filter((one) => hasWords(`${one.label ?? ''} ${one.key_id}`, text));
 }
 
-function learnersPart({ base }: Visit, learners: readonly FoundLearner[], text: string): Content {
+function learnersPart(visit: Visit, learners: readonly LearnerListed[], text: string): Content {
   if (learners.length === 0) return null;
+  const { base } = visit;
   const more = learners.length > maxRows && !text.includes('@');
   return [
     html`<h2>Learners</h2>`,
-    table<FoundLearner>('Learners by name', learners.slice(0, maxRows), {
+    table<LearnerListed>('Learners by name', learners.slice(0, maxRows), {
       Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+      'Latest results': plain((row) => latestResults(visit, row)),
       Reference: (row) => code(row.ref, 'None'),
     }),
     more && buttonForm(`${base}/learners`, 'Show all learners found', hiddenField('wanted', text)),

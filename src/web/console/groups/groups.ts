@@ -1,4 +1,4 @@
-import { type BrowsedGroup, browseHistory, impactOfGroup } from '../../../organisations/groups/browse.ts';
+import { type BrowsedGroup, type Passage, browseHistory, impactOfGroup } from '../../../organisations/groups/browse.ts';
 import { changeGroup } from '../../../organisations/groups/change.ts';
 import { createGroup } from '../../../organisations/groups/create.ts';
 import { groupNameFault } from '../../../organisations/groups/description.ts';
@@ -7,7 +7,7 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, noTeamNote, visibilityOf } from '../kit/reader.ts';
-import { day, facts, instant, notice, countWords, code } from '../kit/blocks.ts';
+import { day, facts, instant, notice, countWords, code, label } from '../kit/blocks.ts';
 import { any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
@@ -214,14 +214,14 @@ async function setActive(visit: Visit, found: BrowsedGroup, active: boolean): Pr
 async function history(visit: Visit, found: BrowsedGroup): Promise<Answer> {
   const { app, base, organisationId, zone, query } = visit;
   // Several changes can have the same time, so the token also says how many of them earlier pages showed.
-  const [from = Number.MAX_SAFE_INTEGER, skip = 0] = (readToken(query.get('before'), 'int8', 'int4') ?? []).map(Number);
+  const [from = Number.MAX_SAFE_INTEGER, skip = 0] = (readToken(query.get('after'), 'int8', 'int4') ?? []).map(Number);
   const visibility = await visibilityOf(visit);
   const [{ rows, last }, by] = await Promise.all([
     readPage((limit) => browseHistory(app.db, organisationId, found.group_id, visibility, { from, skip, limit })),
     actorNames(visit),
   ]);
   const ofLast = rows.filter((row) => row.at === last?.at).length + (last?.at === from ? skip : 0);
-  return listPage(visit, {
+  return listPage<Passage>(visit, {
     title: 'Membership history',
     back: { to: groupPath(visit, found), label: found.name },
     caption: 'Changes, newest first',
@@ -229,12 +229,11 @@ async function history(visit: Visit, found: BrowsedGroup): Promise<Answer> {
     rows,
     columns: {
       Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
-      Reference: (row) => code(row.ref),
-      Change: (row) => (row.kind === 'joined' ? 'Joined' : 'Left'),
-      Time: (row) => instant(row.at, zone),
-      By: (row) => row.actor && by(row.actor),
+      Reference: plain((row) => code(row.ref)),
+      Change: (row) => (row.kind === 'joined' ? label('good', 'Joined') : label('off', 'Left')),
+      Time: plain((row) => instant(row.at, zone)),
+      By: plain((row) => row.actor && by(row.actor)),
     },
     next: last && `${last.at}.${ofLast}`,
-    after: 'before',
   });
 }

@@ -30,7 +30,7 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import { formPage, messagePage, refusal } from '../kit/page.ts';
 import { yesOrNo } from '../../../platform/validation/fields.ts';
 import { readPage, uuidIn, pager } from '../kit/paging.ts';
-import { numeric, table, plain } from '../kit/table.ts';
+import { wideOnly, numeric, table, plain } from '../kit/table.ts';
 
 /** Returns a 404, as for an unknown group, if the person may see none of the group's members. */
 export const groupOf = (visit: Visit, parameter = 'group_id'): Promise<BrowsedGroup> =>
@@ -59,8 +59,8 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
   const caption = isSorted(group) ? 'Learners by name' : 'Learners by ID';
   const shown = table<GroupMember>({ caption, none: 'The group has no learners. Add learners.' }, rows, {
     Name: (row) => html`<a href="${base}/learners/${row.learner_id}">${learnerName(row)}</a>`,
-    Reference: (row) => code(row.ref),
-    Since: (row) => day(row.joined_position, zone),
+    Reference: plain((row) => code(row.ref)),
+    Since: wideOnly((row) => day(row.joined_position, zone)),
     ...(isManager && { Choose: (row: GroupMember) => tickBox('learner', row.learner_id, row.ref ?? row.full_name) }),
   });
   return [
@@ -69,7 +69,7 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
       ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Remove selected learners</button><button class="second" name="press" value="move">Move selected learners</button><button class="second" formaction="${base}/learners/chosen" name="press" value="add">Add selected learners to a group</button><button class="second" formaction="${base}/learners/chosen" name="press" value="invite">Invite selected learners</button><a href="${here}/move-all">Move all learners</a></div></form>`
       : shown,
     pager(visit, last?.learner_id),
-    html`<p>${isManager && html`<a href="${here}/take-out">Remove learners by reference</a> · `}<a href="${here}/history">Membership history</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">Distribution</a></p>`,
+    html`<p>${isManager && html`<a href="${here}/take-out">Remove learners by reference</a> · `}<a href="${here}/history">Membership history</a> · <a href="${base}/results?group=${group.group_id}">Results</a> · <a href="${base}/results/spread?group=${group.group_id}">Distribution</a> · <a href="${base}/results/progress?group=${group.group_id}">Distance travelled</a></p>`,
   ];
 }
 

@@ -1,5 +1,5 @@
 import { type Content, html } from '../../../platform/html/html.ts';
-import { filters } from './blocks.ts';
+import { filters, number } from './blocks.ts';
 import { type Fields, type FormOptions, type Shown, fieldsOf, filtersOf } from './form.ts';
 import type { Page } from './frame.ts';
 import type { Visit } from './route.ts';
@@ -42,18 +42,22 @@ type ListPage<Row> = Head &
     also?: Content;
     /** The token of the next page. `kept`: the query parameters that the links repeat. */
     next?: string | null | undefined;
-    after?: 'after' | 'before' | 'from';
+    /** The number of rows on all pages. Without it, a list that fits on this page shows its number. */
+    total?: string | false;
     kept?: URLSearchParams;
   };
 
 /** A list with filters, saved views, a choice of columns, its table and links to further pages. */
 export async function listPage<Row>(visit: Visit, page: ListPage<Row>): Promise<Page> {
-  const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next, after } = page;
+  const { intro, filters: fields, note, rows, columns, around = (shown) => shown, also, next } = page;
   const { title, heading, says, actions, back, faults } = page;
   const withColumns = (query: URLSearchParams) =>
     new URLSearchParams([...[...query].filter(([name]) => name !== 'column'), ...columnsIn(visit.query)]);
   const sorting = page.sorting ?? ('next' in page ? undefined : visit);
-  const words = sorting === undefined ? page : { ...page, sorting: { ...sorting, query: withColumns(sorting.query) } };
+  const isAll = next == null && !visit.query.has('after');
+  const total = 'total' in page ? page.total : isAll && number(rows.length);
+  const caption = !total ? page.caption : html`${page.caption} <span class="total">Total ${total}</span>`;
+  const words = { ...page, caption, sorting: sorting && { ...sorting, query: withColumns(sorting.query) } };
   return {
     ...{ title, heading, says, actions, back, faults },
     main: [
@@ -62,7 +66,7 @@ export async function listPage<Row>(visit: Visit, page: ListPage<Row>): Promise<
       note,
       rows.length > 0 && (await listTools(visit, columns)),
       around(table(words, rows, chosenColumns(visit.query, columns))),
-      'next' in page && pager(visit, next, after, withColumns(page.kept ?? visit.query)),
+      'next' in page && pager(visit, next, withColumns(page.kept ?? visit.query)),
       also,
     ],
   };

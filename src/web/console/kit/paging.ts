@@ -72,9 +72,8 @@ export function pages({
 export function pager(
   { path, query }: { path: string; query: URLSearchParams },
   next: string | null | undefined,
-  name = 'after',
   kept = query,
 ): Markup | null {
-  const to = (place: string | null) => withQuery(path, kept, { [name]: place, did: null });
-  return pages({ first: query.has(name) ? to(null) : null, next: next == null ? null : to(next) });
+  const to = (after: string | null) => withQuery(path, kept, { after, did: null });
+  return pages({ first: query.has('after') ? to(null) : null, next: next == null ? null : to(next) });
 }

@@ -21,7 +21,10 @@ export const sorted = <Row>(sort: string, cell: Cell<Row>, phone?: Column<Row>['
 
 export const plain = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'plain' });
 
-export const wideOnly = <Row>(cell: Cell<Row>): Column<Row> => ({ cell, phone: 'hidden' });
+export const wideOnly = <Row>(column: Cell<Row> | Column<Row>): Column<Row> => ({
+  ...(typeof column === 'function' ? { cell: column } : column),
+  phone: 'hidden',
+});
 
 const phoneClasses = { plain: 'plain', sentence: 'plain sentence', hidden: 'wide-only' };
 
@@ -52,7 +55,7 @@ function headCell<Row>(head: string, { isNumber, sort }: Column<Row>, sorting: S
     return html`<th scope="col"${attributes({ class: cls })}>${head}</th>`;
   const here = sorting.by === sort;
   const order = here && !sorting.descending ? `-${sort}` : sort;
-  const to = withQuery(sorting.path, sorting.query, { sort: order, after: null });
+  const to = withQuery(sorting.path, sorting.query, { sort: order, after: null, before: null, did: null });
   return html`<th scope="col"${attributes({ class: cls, 'aria-sort': here ? (sorting.descending ? 'descending' : 'ascending') : null })}><a href="${to}">${head}${here ? html`<span aria-hidden="true"> ${sorting.descending ? '▾' : '▴'}</span>` : null}</a></th>`;
 }
 

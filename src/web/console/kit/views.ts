@@ -7,7 +7,7 @@ import type { Columns } from './table.ts';
 /** A person chooses the columns of a list, and saves its filters, order and columns as a view with a name. */
 
 /** Parameters of a URL that belong to one visit of the list. */
-const passing = ['after', 'before', 'from', 'did'];
+const passing = ['after', 'before', 'did'];
 
 /** The part of the query that a view keeps: filters, order and columns. */
 export function keptQuery(query: URLSearchParams): string {

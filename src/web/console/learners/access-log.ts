@@ -53,7 +53,7 @@ const words: Record<string, string> = {
 async function lookups(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const { learner_id: learnerId } = await learnerOf(visit);
-  const [ms] = readToken(query.get('before'), 'ms') ?? [];
+  const [ms] = readToken(query.get('after'), 'ms') ?? [];
   const before = ms === undefined ? null : new Date(Number(ms));
   const [{ rows, last }, by] = await Promise.all([
     readPage((limit) => readAccessLog(app.db, id, learnerId, { before, limit })),
@@ -72,6 +72,5 @@ async function lookups(visit: Visit): Promise<Answer> {
       Page: (one) => words[one.page] ?? code(one.page),
     },
     next: last && String(last.at.getTime()),
-    after: 'before',
   });
 }

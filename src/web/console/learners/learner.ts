@@ -168,14 +168,15 @@ const resultLink = ({ base }: Visit, assessmentId: string): Content =>
 const resultLinks = (visit: Visit, assessmentId: string): Content =>
   html`${resultLink(visit, assessmentId)} ${traceLink(visit, assessmentId)}`;
 
-function invitationsPart({ base, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
+function invitationsPart({ base, role, zone }: Visit, rows: RecordedInvitation[], resumedAt: Date | null): Content {
   const words = (subject: string) => shortSubjectNames[subject as Subject] ?? subject;
   return table<RecordedInvitation>(
     { caption: 'Invitations, newest first', none: 'This learner has no invitation yet.' },
     rows,
     {
       Invited: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
-      State: (row) => stateOf(row, resumedAt, zone),
+      State: (row) =>
+        html`${stateOf(row, resumedAt, zone)}${inviters.includes(role) && row.is_open && html` <a class="danger" href="${base}/invitations/${row.invitation_id}/cancel">Cancel<span class="unseen"> invitation</span></a>`}`,
       Subjects: (row) => row.subjects.map(words).join(', '),
       Finished: (row) => row.done.map(words).join(', ') || 'None',
       'Works until': (row) => moment(row.expires_at, zone),

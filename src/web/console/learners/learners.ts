@@ -6,20 +6,28 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
 import type { LearnerFilter, LearnerListed, LearnerPage, LearnerPageStart } from '../../../records/directory/browse.ts';
-import { browseLearners, learnerSorts, maxScanned, placements } from '../../../records/directory/browse.ts';
+import {
+  browseLearners,
+  countLearners,
+  learnerSorts,
+  maxLearnersCounted,
+  maxScanned,
+  placements,
+} from '../../../records/directory/browse.ts';
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { type States, day, filters, number, code, label, wordsOf } from '../kit/blocks.ts';
-import type { Choice, Faults } from '../kit/form.ts';
-import { buttonForm, faultSummary, hiddenField, any, fieldsOf, filtersOf, tickBox } from '../kit/form.ts';
+import { type States, countWords, day, number, code, label, wordsOf } from '../kit/blocks.ts';
+import type { Choice, Faults, Fields } from '../kit/form.ts';
+import { buttonForm, faultSummary, hiddenField, any, fieldsOf, tickBox } from '../kit/form.ts';
 import { isTeam, typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 import { noTeamNote, visibilityOf } from '../kit/reader.ts';
 import { chosenButtons } from './chosen.ts';
 import { inviters, learnerReaders } from '../../../organisations/users/roles.ts';
 import { readSort, withQuery, pages, uuidIn } from '../kit/paging.ts';
-import { empty, table, sorted, plain, wideOnly } from '../kit/table.ts';
+import { listPage } from '../kit/page.ts';
+import { type Columns, sorted, plain, wideOnly } from '../kit/table.ts';
 
 export const learnersRoutes: ConsoleRoute[] = [
   get('/learners', learnerReaders, (visit) => list(visit), { menu: 'Learners' }),
@@ -92,20 +100,61 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
     browseLearners(app.db, id, visibility, filter, order, place, at),
     groupChoices(visit, visibility, filter.groupIds),
   ]);
-  return {
+  const { learners, previous } = page;
+  const isOpen =
+    filter.groupIds.length === 0 && Object.values({ ...filter, groupIds: null }).every((one) => one === null);
+  const isInviter = inviters.includes(visit.role);
+  const note = noteOf(page);
+  const isAll = place === null && page.next === null;
+  const path = `${visit.base}/learners`;
+  return listPage<LearnerListed>(visit, {
     title: 'Learners',
     says: `${visibility === null ? 'All learners of your organisation' : 'The learners of your teams'}, with their latest results.`,
-    actions: inviters.includes(visit.role) && html`<a class="button" href="${visit.base}/invite">Invite learners</a>`,
+    actions: isInviter && html`<a class="button" href="${visit.base}/invite">Invite learners</a>`,
     faults,
-    main: [
-      noTeamNote(visibility),
-      searchForm(visit, text, faults),
-      filterForm(visit, groups),
-      shown(visit, page, order, filter),
-      pageLinks(visit, page, text, place),
-    ],
-  };
+    intro: [noTeamNote(visibility), searchForm(visit, text, faults)],
+    filters: (q) => filterFields(q, query, groups),
+    note: note && html`<p role="status">${note}</p>`,
+    caption: 'Learners',
+    none:
+      note !== null
+        ? null
+        : isOpen && previous === null
+          ? 'There is no learner yet. Invite learners, import results, or connect a platform.'
+          : 'No learner matches. Change the search or the filter.',
+    // Links that sort the table are URLs, which must not contain the search text, so a search shows no such links.
+    ...(text === null ? { sorting: { path, query, ...order } } : { next: null }),
+    rows: learners,
+    columns: columnsOf(visit),
+    total: isAll
+      ? number(learners.length)
+      : isOpen && visibility === null && countWords(await countLearners(app.db, id), maxLearnersCounted),
+    around: (shown) =>
+      isInviter && learners.length > 0
+        ? html`<form method="post" action="${path}/chosen">${shown}${chosenButtons(visit)}</form>`
+        : shown,
+    also: pageLinks(visit, page, text, place),
+  });
 }
+
+function noteOf({ learners, extent, scanned }: LearnerPage): string | null {
+  if (extent === 'some')
+    return `More than ${number(maxScanned)} learners match, and the list shows some of them. Enter more of the name, or choose a group.`;
+  if (extent !== 'scanned' || learners.length >= limits.consoleRows) return null;
+  return `${number(scanned)} learners were checked for this page${learners.length === 0 ? ', and none matches' : ''}. Open the next page for more.`;
+}
+
+const columnsOf = (visit: Visit): Columns<LearnerListed> => ({
+  Name: sorted('name', (row) => html`<a href="${visit.base}/learners/${row.learner_id}">${name(row.full_name)}</a>`),
+  ...(inviters.includes(visit.role) && {
+    Choose: (row: LearnerListed) => tickBox('learner', row.learner_id, row.full_name),
+  }),
+  Invitation: (row) => label(...states[row.state]),
+  Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
+  'Latest results': plain((row) => latestResults(visit, row)),
+  Groups: wideOnly((row) => firstOf(row.groups)),
+  Changed: sorted('changed', (row) => day(row.position, visit.zone), 'hidden'),
+});
 
 /** The choices of the field for groups. Teams are chosen in another field. */
 async function groupChoices({ app, organisationId }: Visit, visibility: Visibility, chosen: readonly string[]) {
@@ -126,68 +175,26 @@ function searchForm(visit: Visit, text: string | null, faults: Faults): Content 
   return html`${faultSummary(faults)}<form class="filters" role="search" aria-label="Learners" method="post" action="${action}" novalidate>${field}<div class="actions"><button>Search</button>${text !== null && html`<a href="${action}">Clear search</a>`}</div></form>`;
 }
 
-function filterForm(visit: Visit, { groups, teams }: { groups: Choice[]; teams: Choice[] }): Content {
-  const q = filtersOf(visit);
-  const sort = visit.query.get('sort') ?? '';
-  return filters(`${visit.base}/learners`, [
+function filterFields(q: Fields, query: URLSearchParams, { groups, teams }: { groups: Choice[]; teams: Choice[] }) {
+  const sort = query.get('sort') ?? '';
+  return [
     groups.length > 0 && q.select('group', 'Group', any(groups)),
     teams.length > 0 && q.select('team', 'Team', any(teams)),
     q.select('subject', 'Subject', any(shortSubjectNames)),
     q.select('placement', 'Placed at', any(placementWords)),
     q.select('state', 'Latest invitation', any(stateWords)),
     sort !== '' && hiddenField('sort', sort),
-  ]);
-}
-
-const isOpen = (filter: LearnerFilter) =>
-  filter.text === null &&
-  filter.groupIds.length === 0 &&
-  [filter.subject, filter.placement, filter.state].every((one) => one === null);
-
-function shown(
-  visit: Visit,
-  { learners, extent, scanned, previous }: LearnerPage,
-  sorting: { by: string; descending: boolean },
-  filter: LearnerFilter,
-): Content {
-  const { base, zone, query, role } = visit;
-  const note =
-    extent === 'some'
-      ? `More than ${number(maxScanned)} learners match, and the list shows some of them. Enter more of the name, or choose a group.`
-      : extent === 'scanned' && learners.length < limits.consoleRows
-        ? `${number(scanned)} learners were checked for this page${learners.length === 0 ? ', and none matches' : ''}. Open the next page for more.`
-        : null;
-  const none =
-    isOpen(filter) && previous === null
-      ? 'There is no learner yet. Invite learners, import results, or connect a platform.'
-      : 'No learner matches. Change the search or the filter.';
-  if (learners.length === 0) return empty(note ?? none);
-  const path = `${base}/learners`;
-  const unpaged = withQuery('', query, { after: null, before: null, did: null });
-  // Links that sort the table are URLs, which must not contain the search text, so a search shows no such links.
-  const sorted_ = filter.text === null ? { path, query: new URLSearchParams(unpaged), ...sorting } : undefined;
-  const isInviter = inviters.includes(role);
-  const rows = table<LearnerListed>({ caption: 'Learners', sorting: sorted_ }, learners, {
-    Name: sorted('name', (row) => html`<a href="${path}/${row.learner_id}">${name(row.full_name)}</a>`),
-    ...(isInviter && { Choose: (row: LearnerListed) => tickBox('learner', row.learner_id, row.full_name) }),
-    Invitation: (row) => label(...states[row.state]),
-    Reference: sorted('ref', (row) => code(row.ref, 'None'), 'hidden'),
-    'Latest results': plain(newest),
-    Groups: wideOnly((row) => firstOf(row.groups)),
-    Changed: sorted('changed', (row) => day(row.position, zone), 'hidden'),
-  });
-  return [
-    note && html`<p role="status">${note}</p>`,
-    isInviter ? html`<form method="post" action="${path}/chosen">${rows}${chosenButtons(visit)}</form>` : rows,
   ];
 }
 
-function newest({ last_bodies, last_assessed_at }: LearnerListed): Content {
-  const words = (body: string) => {
-    const { subject, working_level, rqf_level } = contentOf(body, last_assessed_at!);
-    return `${shortSubjectNames[subject]}: ${working_level ?? rqf_level ?? 'not placed'}`;
-  };
-  return last_bodies === null ? 'None' : last_bodies.map(words).join('; ');
+/** The latest result in each subject, with a link to it. */
+export function latestResults({ base }: Visit, { last_ids, last_bodies, last_assessed_at }: LearnerListed): Content {
+  if (last_ids === null) return 'None';
+  return last_ids.map((id, i) => {
+    const { subject, working_level, rqf_level } = contentOf(last_bodies![i]!, last_assessed_at!);
+    const placement = working_level ?? rqf_level ?? 'not placed';
+    return html`${i > 0 && '; '}<a href="${base}/results/${id}">${shortSubjectNames[subject]}: ${placement}</a>`;
+  });
 }
 
 /** Further pages of a search are opened by buttons, which send the search text in a form. */

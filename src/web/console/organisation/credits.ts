@@ -36,7 +36,7 @@ function actorWords(actor: string): string {
 
 async function credits(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
-  const [before] = readToken(query.get('before'), 'int8') ?? [];
+  const [before] = readToken(query.get('after'), 'int8') ?? [];
   const [{ plan, credits: balance, public_id: publicId }, { rows, last }, by] = await Promise.all([
     readOrganisation(app.db, id),
     readPage((limit) => listCreditEntries(app.db, id, { before: before ? Number(before) : null, limit }), rowsOnPage),
@@ -70,6 +70,5 @@ async function credits(visit: Visit): Promise<Answer> {
       Reason: (one) => one.reason,
     },
     next: last && String(last.entry_no),
-    after: 'before',
   });
 }

@@ -85,7 +85,7 @@ const aboutWhom = (base: string, one: SubjectRequest): Content =>
 async function cases(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
   const isClosed = query.get('state') === 'closed';
-  const from = readCount(query, 'from');
+  const from = readCount(query, 'after');
   const state = isClosed ? 'closed' : 'open';
   const { rows, last } = await readPage((limit) => listRequests(app.db, id, { state, from, limit }));
   const nowMs = app.clock.nowMs();
@@ -103,7 +103,6 @@ async function cases(visit: Visit): Promise<Answer> {
       Deadline: (one) => deadlineOf(one, nowMs, zone),
     },
     next: last && String(from + rows.length),
-    after: 'from',
   });
 }
 
@@ -281,7 +280,7 @@ const onWhom = (base: string, { learner_id: id }: Hold): Content =>
 
 async function holds(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const from = readCount(query, 'from');
+  const from = readCount(query, 'after');
   const nowMs = app.clock.nowMs();
   const isManager = managers.includes(role);
   const [{ rows, last }, by] = await Promise.all([
@@ -311,7 +310,6 @@ async function holds(visit: Visit): Promise<Answer> {
         html`<a href="${base}${holdsPath}/${one.hold_id}/release">Release<span class="unseen"> the hold of ${day(one.placed_at, zone)}</span></a>`,
     },
     next: last && String(from + rows.length),
-    after: 'from',
   });
 }
 

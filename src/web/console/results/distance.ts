@@ -6,7 +6,7 @@ import { changeOf, everyProgress, outcomeNames, progressOf } from '../../../reco
 import { decimal, subjectName } from '../../../records/evidence/wording.ts';
 import { type BrowsedGroup, browseGroups } from '../../../organisations/groups/browse.ts';
 import { countGroupTypes } from '../../../organisations/groups/list.ts';
-import { teamType } from '../../../organisations/groups/types.ts';
+import { groupTypes } from '../../../organisations/groups/types.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -111,8 +111,9 @@ async function groupsPage(visit: Visit): Promise<Answer> {
   const { app, organisationId: id, path, query, zone } = visit;
   const visibility = await visibilityOf(visit);
   const types = await countGroupTypes(app.db, id, visibility);
-  const chosen = types.find((one) => one.type === query.get('type'));
-  const type = (chosen ?? types.find((one) => one.type !== teamType) ?? types[0])?.type ?? '';
+  const isOne = (type: string) => types.some((one) => one.type === type);
+  // Cohorts come first, and teams last.
+  const type = [query.get('type') ?? '', ...groupTypes].find(isOne) ?? '';
   const at = await refreshTotals(app, id);
   const filter = { type, active: null };
   const found = await readPage(

@@ -225,9 +225,11 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
       Subject: plain(({ content }) => subjectName(content.subject)),
       Placement: plain(({ content }) => placementOf(content)),
       'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
-      [`Probability below ${list.below}`]: numeric(probability),
-      Assessed: (row: BrowsedResult) =>
-        html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the start of the programme</strong>`}`,
+      [`Probability below ${list.below}`]: wideOnly(numeric(probability)),
+      Assessed: plain(
+        (row: BrowsedResult) =>
+          html`${day(row.content.assessed_at_us, zone)}${isLate(row) && html`<br><strong>After the start of the programme</strong>`}`,
+      ),
       Flags: ({ content }) => flagLabels(content),
       Evidence: plain(
         (row) =>

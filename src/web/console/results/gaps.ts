@@ -63,7 +63,7 @@ async function gaps(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const { groupIds, visibility } = await readResultFilter(visit);
   const subject = subjectIn(query);
-  const from = readCount(query, 'from');
+  const from = readCount(query, 'after');
   const [groups, group, found] = await Promise.all([
     groupFields(visit),
     groupIds.length === 0 ? null : groupOf(visit, groupIds[0]!),
@@ -104,7 +104,6 @@ async function gaps(visit: Visit): Promise<Answer> {
       ...Object.fromEntries(domains.map((one) => [one, (row: Latest) => cell(row, one)])),
     },
     next: from + limits.consoleRows < sorted.length ? String(from + limits.consoleRows) : null,
-    after: 'from',
     kept,
   });
 }

@@ -1,5 +1,5 @@
 import type { BrowsedResult, ResultDetail } from '../../../records/results/lists/browse.ts';
-import { browseResults, findResult } from '../../../records/results/lists/browse.ts';
+import { browseResults, findResult, maxRows } from '../../../records/results/lists/browse.ts';
 import type { ResultQuery, ResultPageStart, ResultSort } from '../../../records/results/lists/browse-statements.ts';
 import { pageStartTypes, resultSorts } from '../../../records/results/lists/browse-statements.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
@@ -16,9 +16,9 @@ import { renderSets } from '../../../feed/group-sets.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
-import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
+import { managers, learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
 import { actorNames, openToken, sealToken, visibilityOf } from '../kit/reader.ts';
-import { day, facts, moment, code, label } from '../kit/blocks.ts';
+import { day, facts, moment, number, code, label } from '../kit/blocks.ts';
 import { name } from '../kit/frame.ts';
 import { readResultFilter, resultFields } from './filter.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get, findOr404, routesOf } from '../kit/route.ts';
@@ -83,7 +83,11 @@ async function results(visit: Visit): Promise<Answer> {
   const filter = await readResultFilter(visit);
   const after = readPlace(visit, filter.visibility, sort);
   const look: ResultQuery = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
-  const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
+  const [page, fields, total] = await Promise.all([
+    app.db.snapshot((tx) => browseResults(tx, look)),
+    resultFields(visit),
+    maxRows(app.db, look),
+  ]);
   const { rows, next, isCutShort, sortedSinceUs } = page;
   const kept = filterQuery(query);
   const isUsual = sort === 'assessed' && descending;
@@ -122,6 +126,7 @@ async function results(visit: Visit): Promise<Answer> {
     },
     around: (shown) => [shown, isCutShort && rows.length > 0 && thereMayBeMore],
     next: next && sealToken(visit, filter.visibility, next.join('.')),
+    ...(total.exact && { total: number(total.n) }),
     kept,
   });
 }
@@ -174,7 +179,7 @@ function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => st
 }
 
 async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
-  const { app, base, organisationId: id, zone } = visit;
+  const { app, base, organisationId: id, zone, role } = visit;
   const { content, assessment_id: assessmentId } = found;
   const [history, sets, by] = await Promise.all([
     historyOf(app.db, id, assessmentId),
@@ -220,7 +225,7 @@ async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
         'Human review': content.reviewed_at !== undefined && moment(new Date(content.reviewed_at), zone),
         ...ids,
       }),
-      html`<p><a href="${base}/review/${assessmentId}">Review</a></p><h2>Evidence pack</h2><p><a href="${here}/evidence">Download evidence pack (PDF)</a></p>`,
+      html`<div class="actions"><a href="${base}/review/${assessmentId}">Review</a>${reviewers.includes(role) && html`<a class="danger" href="${base}/review/${assessmentId}/withdraw">Withdraw result</a>`}</div><h2>Evidence pack</h2><p><a href="${here}/evidence">Download evidence pack (PDF)</a></p>`,
       found.report_sha256 === null
         ? html`<p class="hint">The first download creates the evidence pack.</p>`
         : html`<p class="hint">SHA-256 ${code(found.report_sha256)}</p>`,

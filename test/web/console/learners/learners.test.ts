@@ -71,6 +71,8 @@ suite('the list of learners', () => {
   test('a name stands in no address and in no log', async () => {
     const answer = await finds(people.owner, 'silva');
     assert.doesNotMatch(answer.text, /(href|action)="[^"]*(?:ana|silva)/i);
+    assert.doesNotMatch(answer.text, /\?sort=/, 'a link would lose the search');
+    assert.match(answer.text, /Total \d/);
     assert.ok(!service.logged.join('').toLowerCase().includes('silva'));
     const rows = await service.app.db.query<{ text: string }>('select a::text as text from audit a where actor = $1', [
       people.owner.userId,
