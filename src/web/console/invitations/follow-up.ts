@@ -15,7 +15,7 @@ import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts
 import { chosenGroups, groupFields, tutorField } from '../results/filter.ts';
 import { levelNames } from '../../../records/results/lists/filter-query.ts';
 import { readPage, readToken, withQuery, pager } from '../kit/paging.ts';
-import { table } from '../kit/table.ts';
+import { table, plain, wideOnly } from '../kit/table.ts';
 
 export const followUpRoutes: ConsoleRoute[] = [get('/follow-up', learnerReaders, followUp, { menu: 'Follow up' })];
 
@@ -55,11 +55,12 @@ async function followUp(visit: Visit): Promise<Answer> {
             found.rows,
             {
               Learner: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
-              Reference: (row) => code(row.ref),
-              Subject: (row) => shortSubjectNames[subjectOf(row.facet)],
-              'Last level': (row) =>
-                html`<a href="${base}/results/${row.assessment_id}">${levelNames[row.facet & 7]}</a>`,
-              Assessed: (row) => day(row.assessed_at, zone),
+              Reference: wideOnly((row) => code(row.ref)),
+              Subject: plain((row) => shortSubjectNames[subjectOf(row.facet)]),
+              'Last level': plain(
+                (row) => html`<a href="${base}/results/${row.assessment_id}">${levelNames[row.facet & 7]}</a>`,
+              ),
+              Assessed: wideOnly((row) => day(row.assessed_at, zone)),
               ...(inviters.includes(role) && {
                 Choose: (row: RetakeDue) => tickBox('learner', row.learner_id, row.full_name),
               }),

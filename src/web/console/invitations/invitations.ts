@@ -121,7 +121,7 @@ async function list(visit: Visit): Promise<Answer> {
           one.status === 'open' && tickBox('invitation', one.invitation_id, one.full_name),
       }),
       State: (one) => stateOf(one, resumedAt, zone),
-      Reference: plain((one) => code(one.ref)),
+      Reference: wideOnly((one) => code(one.ref)),
       Subjects: plain((one) => one.subjects.join(', ')),
       Purpose: wideOnly((one) => one.purpose && purposeNames[one.purpose]),
       Invited: wideOnly((one) => day(one.created_at, zone)),

@@ -25,7 +25,7 @@ import { describedFields, readDescribed, linkTable } from './key-links.ts';
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { integrators } from '../../../organisations/users/roles.ts';
 import { listPage, formPage, confirmPage } from '../kit/page.ts';
-import { bar, table, numeric } from '../kit/table.ts';
+import { bar, table, numeric, plain } from '../kit/table.ts';
 
 const ofKey = routesOf(keyOf);
 export const keyRoutes: ConsoleRoute[] = [
@@ -44,7 +44,7 @@ function state(one: AccessKey, nowMs: number, zone: string): Content {
   if (status === 'revoked') return html`${label('off', 'Revoked')} on ${day(one.revoked_at!, zone)}`;
   if (status === 'expired') return html`${label('off', 'Ended')} on ${day(one.expires_at!, zone)}`;
   const active = label('good', 'Active');
-  return one.expires_at === null ? active : html`${active} until ${moment(one.expires_at, zone)}`;
+  return one.expires_at === null ? active : html`${active} until ${day(one.expires_at, zone)}`;
 }
 
 function lastUse(one: AccessKey, zone: string): Content {
@@ -62,7 +62,7 @@ function sees({ group_ids: groupIds, subjects }: AccessKey): string {
 async function keys(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, query } = visit;
   const nowMs = app.clock.nowMs();
-  return listPage(visit, {
+  return listPage<AccessKey>(visit, {
     title: 'Keys',
     says: 'Each platform signs in with its own access key. The list shows what a key sees and its last use.',
     actions: html`<a href="${base}/key-links/create">Create set-up link</a><a class="button" href="${base}/keys/create">Create key</a>`,
@@ -79,8 +79,8 @@ async function keys(visit: Visit): Promise<Answer> {
       Key: (one) =>
         html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
       State: (one) => state(one, nowMs, zone),
-      Sees: sees,
-      'Last used': (one) => lastUse(one, zone),
+      Sees: plain(sees),
+      'Last used': plain((one) => (one.last_used_ms === null ? 'Never used' : lastUse(one, zone))),
     },
     also: await linkTable(visit),
   });

@@ -10,7 +10,7 @@ import { listPage } from '../kit/page.ts';
 import { name } from '../kit/frame.ts';
 import { findListedInvitations } from '../../../sittings/invitations/browse.ts';
 import { readToken, readPage } from '../kit/paging.ts';
-import { numeric } from '../kit/table.ts';
+import { numeric, plain, wideOnly } from '../kit/table.ts';
 
 export const creditRoutes: ConsoleRoute[] = [
   get('/credits', auditReaders, credits, { menu: 'Credits', section: 'organisation' }),
@@ -58,16 +58,18 @@ async function credits(visit: Visit): Promise<Answer> {
     none: 'No credit has been granted or used yet. Ask the operator for credits.',
     rows,
     columns: {
-      'No.': (one) => String(one.entry_no),
       Time: (one) => instant(one.at, zone),
-      Change: (one) => kinds[one.kind],
-      Amount: numeric((one) => signed(one.amount)),
+      'No.': wideOnly((one) => String(one.entry_no)),
+      Amount: { ...numeric((one) => signed(one.amount)), phone: 'plain' },
       Balance: numeric((one) => one.balance),
-      By: (one) => actorWords(by(one.actor)),
-      Invitation: ({ invitation_id }) =>
-        invitation_id &&
-        html`<a href="${base}/invitations/${invitation_id}">${name(names.get(invitation_id) || 'Erased')}</a>`,
-      Reason: (one) => one.reason,
+      Change: plain((one) => kinds[one.kind]),
+      By: plain((one) => actorWords(by(one.actor))),
+      Invitation: plain(
+        ({ invitation_id }) =>
+          invitation_id &&
+          html`<a href="${base}/invitations/${invitation_id}">${name(names.get(invitation_id) || 'Erased')}</a>`,
+      ),
+      Reason: plain((one) => one.reason),
     },
     next: last && String(last.entry_no),
   });

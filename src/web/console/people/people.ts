@@ -28,9 +28,9 @@ import { type Faults, any, buttonForm, readonlyField, fieldsOf, isFaulty, faults
 import { name } from '../kit/frame.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { again, routesOf, NoSuchPage, get, formRoutes, post, findOr404 } from '../kit/route.ts';
-import { formPage, confirmPage } from '../kit/page.ts';
+import { formPage, confirmPage, listPage } from '../kit/page.ts';
 import type { UnitOfWork } from '../../../platform/db/unit-of-work.ts';
-import { table } from '../kit/table.ts';
+import { table, plain, wideOnly } from '../kit/table.ts';
 
 const ofPerson = routesOf((visit) => findOr404(visit, 'user_id', findMember));
 export const peopleRoutes: ConsoleRoute[] = [
@@ -50,29 +50,31 @@ async function people(visit: Visit): Promise<Answer> {
   const members = await listMembers(app.db, id);
   const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
   const teamNames = new Map((await listActiveTeams(app.db, id)).map((one) => [one.group_id, one.name]));
-  return {
+  return listPage<Member>(visit, {
     title: 'People',
     says: 'People who sign in to this organisation, each with a role.',
     actions: html`<a class="button" href="${base}/people/invite">Invite person</a>`,
-    main: [
-      notice(query, {
-        role: 'The role is changed. The person signs in again to use it.',
-        removed: 'The person is removed. Their sessions and their open links have ended.',
-        withdrawn: 'The invitation is withdrawn. Its link no longer works.',
-      }),
-      table<Member>({ caption: 'People', sorting: visit }, members, {
-        Name: (one) =>
-          html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
-        'Email address': (one) => one.email,
-        Role: (one) => roleNames[one.role],
-        'Second factor': (one) =>
-          one.has_second_factor
-            ? label('good', 'On')
-            : needsSecondFactor({ ...visit.organisation, role: one.role })
-              ? label('wait', 'Not yet set up')
-              : label('off', 'Off'),
-        'Last used': (one) => moment(one.last_used_at, zone) ?? 'Never',
-      }),
+    intro: notice(query, {
+      role: 'The role is changed. The person signs in again to use it.',
+      removed: 'The person is removed. Their sessions and their open links have ended.',
+      withdrawn: 'The invitation is withdrawn. Its link no longer works.',
+    }),
+    caption: 'People',
+    rows: members,
+    columns: {
+      Name: (one) =>
+        html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === userId ? ' (you)' : null}`,
+      'Email address': plain((one) => one.email),
+      Role: plain((one) => roleNames[one.role]),
+      'Second factor': (one) =>
+        one.has_second_factor
+          ? label('good', 'On')
+          : needsSecondFactor({ ...visit.organisation, role: one.role })
+            ? label('wait', 'Not yet set up')
+            : label('off', 'Off'),
+      'Last used': wideOnly((one) => moment(one.last_used_at, zone) ?? 'Never'),
+    },
+    also: [
       invitations.length > 0 && html`<h2>Open invitations</h2>`,
       table<UserInvitation>({ caption: 'Invitations that are not used yet', none: null }, invitations, {
         'Email address': (one) => one.email,
@@ -85,7 +87,7 @@ async function people(visit: Visit): Promise<Answer> {
             : 'Owners only',
       }),
     ],
-  };
+  });
 }
 
 const roleChoices = (giver: Role) =>

@@ -175,16 +175,18 @@ async function queue(visit: Visit): Promise<Answer> {
     columns: {
       Learner: (row) =>
         html`<a href="${withQuery(`${path}/${row.assessment_id}`, kept, { queue: '1' })}">${name(row.full_name)}</a>`,
-      Reference: plain((row) => code(row.ref)),
-      Subject: plain((row) => shortSubjectNames[row.subject]),
-      Placement: plain(levelWords),
-      Assessed: wideOnly((row) => day(row.assessed_at, zone)),
-      Reason: plain(reasonsOf),
-      'Answer due': (row) => dueCell(row, now.getTime(), zone),
-      'Assigned to': plain((row) => row.assigned_to !== null && who(row.assigned_to)),
       ...(reviewers.includes(visit.role) && {
         Choose: (row: Waiting) => tickBox('review', row.assessment_id, row.full_name),
       }),
+      Reference: wideOnly((row) => code(row.ref)),
+      Subject: plain((row) => shortSubjectNames[row.subject]),
+      Placement: plain(levelWords),
+      Assessed: wideOnly((row) => day(row.assessed_at, zone)),
+      'Answer due': plain(
+        (row) => row.due_at && html`<span class="narrow-only">Due </span>${dueCell(row, now.getTime(), zone)}`,
+      ),
+      'Assigned to': wideOnly((row) => row.assigned_to !== null && who(row.assigned_to)),
+      Reason: plain(reasonsOf),
     },
     around: (shown) =>
       rows.length === 0 || !reviewers.includes(visit.role) ? shown : chooseForm(visit, people, shown),

@@ -4,7 +4,19 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Which } from '../../../integrations/webhooks/resend.ts';
 import { countResendable, orderResend, resends, redeliverOne } from '../../../integrations/webhooks/resend.ts';
 import { type EndpointRow, listEndpoints } from '../../../integrations/webhooks/endpoints/endpoints.ts';
-import { type States, facts, moment, progress, number, count, notice, code, label, wordsOf } from '../kit/blocks.ts';
+import {
+  type States,
+  facts,
+  instant,
+  moment,
+  progress,
+  number,
+  count,
+  notice,
+  code,
+  label,
+  wordsOf,
+} from '../kit/blocks.ts';
 import { type Faults, hiddenField, any, buttonForm, fieldsOf, tickBox } from '../kit/form.ts';
 import type { Answer, ConsoleRoute, Visit } from '../kit/route.ts';
 import { createOnce, get, post, onceOf, inBackground, findOr404, NoSuchPage } from '../kit/route.ts';
@@ -23,7 +35,7 @@ import { sentRequest } from '../../../integrations/webhooks/http/signing.ts';
 import { eventLabel, eventTypes } from '../../../platform/validation/event-types.ts';
 import { payloadFor, aboutWhom } from '../../../integrations/webhooks/masked.ts';
 import { readToken, uuidIn } from '../kit/paging.ts';
-import { empty, numeric } from '../kit/table.ts';
+import { empty, numeric, plain, wideOnly } from '../kit/table.ts';
 
 export const deliveryRoutes: ConsoleRoute[] = [
   get('/deliveries', integrators, deliveries),
@@ -91,11 +103,11 @@ async function deliveries(visit: Visit): Promise<Answer> {
     rows,
     columns: {
       Event: (row) => html`<a href="${path}/${row.delivery_id}">${eventLabel(row.type)}</a>`,
-      Created: (row) => moment(row.created_at, zone),
-      'Webhook endpoint': (row) => new URL(row.url).host,
+      Created: plain((row) => instant(row.created_at, zone)),
+      'Webhook endpoint': plain((row) => new URL(row.url).host),
       State: (row) => (row.emptied === null ? label(...states[row.status]) : emptiedWords[row.emptied]),
-      Attempts: numeric((row) => row.attempts),
-      'Last attempt': lastWords,
+      Attempts: wideOnly(numeric((row) => row.attempts)),
+      'Last attempt': wideOnly(lastWords),
       ...(rows.some(isResendable) && {
         'Send again': (row: BrowsedDelivery) =>
           isResendable(row) && tickBox('delivery', row.delivery_id, row.delivery_id),
