@@ -5,6 +5,7 @@ import {
   plans,
   updateOrganisation,
 } from '../../../src/organisations/organisations.ts';
+import { findProvider, liftRequirement } from '../../../src/organisations/users/single-sign-on.ts';
 import { grantCredits, listCreditEntries, hasCountedCredits } from '../../../src/organisations/credits.ts';
 import { limits } from '../../../src/platform/config/limits.ts';
 import { isTimeZone, readPageAddress } from '../../../src/organisations/description.ts';
@@ -170,6 +171,22 @@ export const commands: Command[] = [
     },
     run: async ({ organisation, organisationId, act: acts, prepared }) =>
       outputOf(await acts(organisation.public_id, (work) => updateOrganisation(work, organisationId, prepared))),
+  }),
+  organisationCommand({
+    name: 'organisation sso',
+    takes: 'ID',
+    summary: 'Show single sign-on, or stop requiring it',
+    notes: 'Old passwords do not work again. Invite a person with "ars user invite" for a new password.',
+    examples: ['$ORG', '$ORG --required off'],
+    about: { required: 'Accepts passwords again, if the identity provider and the emergency owner fail' },
+    options: { required: option.word(['off']) },
+    run: async ({ app, organisation, organisationId, act: acts, options: { required } }) => {
+      if (required === 'off') await acts(organisation.public_id, (work) => liftRequirement(work, organisationId));
+      const provider = await findProvider(app.db, app.keyring, organisationId);
+      const shown = { issuer: provider?.issuer ?? null, required: provider?.required ?? false };
+      const text = fieldsOf({ issuer: shown.issuer ?? 'none', required: shown.required ? 'yes' : 'no' });
+      return { json: { organisation_id: organisation.public_id, ...shown }, text };
+    },
   }),
   organisationCommand({
     name: 'organisation credits',

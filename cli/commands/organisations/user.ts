@@ -7,14 +7,19 @@ import { type Inside, missing, needsMailServer, operator, organisationCommand } 
 import { email, flag, required, word } from '../../kit/options.ts';
 import { pick, tableOf } from '../../kit/table.ts';
 
+const emergencyOwner =
+  'This person is the emergency owner of single sign-on: ars organisation sso ID --required off first.';
+
 async function change(call: Call<unknown> & Inside, to: Role | null): Promise<string> {
   const { app, organisationId } = call;
   const [id] = call.positionals as [string];
   const member = (await listMembers(app.db, organisationId)).find((one) => one.user_id === id);
   if (member === undefined) throw missing('person', id, { hint: '; ars user list shows them' });
   await call.act(id, async (work) => {
-    if ((await changeMember(work, organisationId, id, { to, by: 'owner' })) === 'last_owner')
+    const changed = await changeMember(work, organisationId, id, { to, by: 'owner' });
+    if (changed === 'last_owner')
       throw new Failure('An organisation keeps at least one owner: invite another one first.');
+    if (changed === 'emergency_owner') throw new Failure(emergencyOwner);
     await dropInvitationsOf(work, organisationId, member, to);
     await revokeLinksOf(work, organisationId, id, to);
   });
@@ -48,6 +53,7 @@ export const commands: Command[] = [
           throw new Failure(
             'A person with this email address has another role in the organisation: give that role, or remove the person first.',
           );
+        if (made === 'emergency_owner') throw new Failure(emergencyOwner);
         // The operator may give every role, so the refusal `outranked` can't occur here.
         if (typeof made === 'string') throw new Failure('The organisation has too many people and open invitations.');
         return made;

@@ -8,6 +8,7 @@ import { createAccount, plainEmail } from './accounts.ts';
 import { invitationLetter, writeOfChange } from './email-templates.ts';
 import { addMember, leave } from './members.ts';
 import { type Role, mayGive, roles } from './roles.ts';
+import { isEmergency, isProviderRequired } from './single-sign-on.ts';
 
 export type UserInvitation = {
   organisation_id: number;
@@ -50,8 +51,10 @@ const people = statement('user_invitation.people')`
   select (select count(*) from user_membership where organisation_id = $1)
        + (select count(*) from user_invitation where organisation_id = $1 and email <> $2) as count`;
 const membersOfEmail = statement('user_invitation.members_of_email')`
-  select m.user_id, m.role from user_membership m join user_account u using (user_id)
+  select m.user_id, m.role, ${isEmergency} as is_emergency from user_membership m join user_account u using (user_id)
    where m.organisation_id = $1 and u.email = $2 order by m.user_id for update of m`;
+
+type MemberOfEmail = { user_id: string; role: Role; is_emergency: boolean };
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
 
@@ -61,9 +64,10 @@ const causeOf = (invitationId: string) => `invitation ${invitationId}`;
 
 /**
  * `member`: the address belongs to a member who can't be invited again. `outranked`: the address has an open invitation
- * to a role that the inviting person may not give.
+ * to a role that the inviting person may not give. `emergency_owner`: a new account could not take the member's place.
  */
-export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full';
+export type Invited =
+  { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full' | 'emergency_owner';
 
 /**
  * Creates a link that works once, and ends an open invitation for the address. `again`: if a member has lost a password
@@ -84,8 +88,9 @@ export async function inviteUser(
 ): Promise<Invited> {
   const { role, invitedBy, again, mailFrom, teamId = null } = input;
   const email = plainEmail(input.email);
-  const members = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
+  const members = await work.tx.query<MemberOfEmail>(membersOfEmail, [organisationId, email]);
   if (members.length > 0 && !(again && members.every((one) => one.role === role))) return 'member';
+  if (members.some((one) => one.is_emergency)) return 'emergency_owner';
   const by = invitedBy === 'operator' ? { userId: 'operator', role: 'owner' as const } : invitedBy;
   const now = new Date(work.nowMs);
   const higher = await work.tx.query(outranking, [organisationId, email, now, givableBy(by.role)]);
@@ -157,7 +162,8 @@ export type Accepting = { userId: string; email: string } | { fullName: string; 
 /**
  * Accepts an invitation, which then can't be used again.
  * @returns the new member, and the accounts that the new member replaces. Null: the invitation was used or withdrawn,
- * has expired or is for another address, or an account to replace has another role than the invitation.
+ * has expired or is for another address, or an account to replace has another role than the invitation or is the
+ * emergency owner's. Null too if the organisation requires its identity provider and the person has a password.
  */
 export async function acceptInvitation(
   work: UnitOfWork,
@@ -171,10 +177,12 @@ export async function acceptInvitation(
   await cancelLetter(work, causeOf(invitation.invitation_id));
   const { organisation_id: organisationId, email, role } = invitation;
   if ('userId' in accepting && accepting.email !== email) return null;
-  const replaced = await work.tx.query<{ user_id: string; role: Role }>(membersOfEmail, [organisationId, email]);
-  if (replaced.some((one) => one.role !== role)) return null;
+  const isRequired = await isProviderRequired(work, organisationId);
+  if (isRequired && ('userId' in accepting || accepting.password !== null)) return null;
+  const replaced = await work.tx.query<MemberOfEmail>(membersOfEmail, [organisationId, email]);
+  if (replaced.some((one) => one.role !== role || one.is_emergency)) return null;
   const userId = 'userId' in accepting ? accepting.userId : await createAccount(work, { ...accepting, email });
-  await addMember(work, organisationId, userId, role);
+  await addMember(work, organisationId, userId, role, isRequired);
   if (invitation.team_id !== null) await joinTeam(work, organisationId, invitation.team_id, userId);
   const others = replaced.filter((one) => one.user_id !== userId);
   for (const { user_id } of others) {

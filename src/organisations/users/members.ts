@@ -3,7 +3,7 @@ import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { cancelReportLetters } from '../scheduled-reports/scheduled-reports.ts';
 import { removeAccountIfNowhere } from './accounts.ts';
 import { type Role, mayGive } from './roles.ts';
-import { disconnectIdentity } from './single-sign-on.ts';
+import { disconnectIdentity, isEmergency } from './single-sign-on.ts';
 import { type Membership, belonging, endSessions } from './sessions.ts';
 
 export type Member = {
@@ -27,10 +27,11 @@ const byId = statement('member.by_id')`
    where m.organisation_id = $1 and m.user_id = $2`;
 // Locks all members in the order of their IDs, so that two transactions can't each remove one of the last two owners.
 const lockAll = statement('member.lock_all')`
-  select user_id, role from user_membership where organisation_id = $1 order by user_id for update`;
+  select m.user_id, m.role, ${isEmergency} as is_emergency from user_membership m where m.organisation_id = $1
+   order by m.user_id for update of m`;
 const insert = statement('member.insert')`
-  insert into user_membership (organisation_id, user_id, role, created_at) values ($1, $2, $3, $4)
-  on conflict (organisation_id, user_id) do update set role = excluded.role`;
+  insert into user_membership (organisation_id, user_id, role, created_at, sso_only) values ($1, $2, $3, $4, $5)
+  on conflict (organisation_id, user_id) do update set role = excluded.role, sso_only = excluded.sso_only`;
 const setRole = statement('member.set_role')`
   update user_membership set role = $3 where organisation_id = $1 and user_id = $2`;
 const hold = statement('member.hold')`
@@ -40,8 +41,9 @@ const remove = statement('member.remove')`delete from user_membership where orga
 const ofUser = statement('member.of_user')`
   select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox as is_test, o.sandbox_of is not null as is_sandbox,
          o.second_factor_for_all, m.role
-    from (${belonging}) m join organisation o using (organisation_id) where m.user_id = $1 order by o.name, o.public_id`;
+    from (${belonging}) m join organisation o using (organisation_id) where m.user_id = $1 and not m.sso_only order by o.name, o.public_id`;
 
+/** The memberships that a session opens which began with a password. */
 export function listMemberships(tx: Tx, userId: string): Promise<Membership[]> {
   return tx.query<Membership>(ofUser, [userId]);
 }
@@ -54,18 +56,25 @@ export async function findMember(tx: Tx, organisationId: number, userId: string)
   return (await tx.query<Member>(byId, [organisationId, userId]))[0];
 }
 
-export async function addMember(work: UnitOfWork, organisationId: number, userId: string, role: Role): Promise<void> {
-  await work.tx.query(insert, [organisationId, userId, role, new Date(work.nowMs)]);
+/** @param ssoOnly passwords do not open the organisation for the member */
+export async function addMember(
+  work: UnitOfWork,
+  organisationId: number,
+  userId: string,
+  role: Role,
+  ssoOnly = false,
+): Promise<void> {
+  await work.tx.query(insert, [organisationId, userId, role, new Date(work.nowMs), ssoOnly]);
 }
 
 /**
  * `refused`: the role of the person who asks is too low. `last_owner`: the member is the only owner, and an
- * organisation must keep an owner.
+ * organisation must keep an owner. `emergency_owner`: the member keeps the way in without the identity provider.
  */
-export type MemberChange = 'done' | 'unknown' | 'refused' | 'last_owner';
+export type MemberChange = 'done' | 'unknown' | 'refused' | 'last_owner' | 'emergency_owner';
 
 async function membersOf(work: UnitOfWork, organisationId: number) {
-  return work.tx.query<{ user_id: string; role: Role }>(lockAll, [organisationId]);
+  return work.tx.query<{ user_id: string; role: Role; is_emergency: boolean }>(lockAll, [organisationId]);
 }
 
 /**
@@ -80,11 +89,13 @@ export async function changeMember(
   { to, by }: { to: Role | null; by: Role },
 ): Promise<MemberChange> {
   const members = await membersOf(work, organisationId);
-  const role = members.find((one) => one.user_id === userId)?.role;
-  if (role === undefined) return 'unknown';
+  const member = members.find((one) => one.user_id === userId);
+  if (member === undefined) return 'unknown';
+  const { role } = member;
   // The role may have changed since the person opened the page, so it is checked under the lock.
   if (!mayGive(by, role) || (to !== null && !mayGive(by, to))) return 'refused';
   if (role === to) return 'done';
+  if (member.is_emergency) return 'emergency_owner';
   const isOtherOwner = (one: { user_id: string; role: Role }) => one.role === 'owner' && one.user_id !== userId;
   if (role === 'owner' && !members.some(isOtherOwner)) return 'last_owner';
   if (to === null) {

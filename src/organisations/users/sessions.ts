@@ -47,10 +47,10 @@ export type Session = {
  * left out.
  */
 export const belonging = `
-  select m.organisation_id, m.user_id, m.role, m.organisation_id as home_id, m.last_used_at from user_membership m join organisation o using (organisation_id)
+  select m.organisation_id, m.user_id, m.role, m.organisation_id as home_id, m.last_used_at, m.sso_only from user_membership m join organisation o using (organisation_id)
    where o.suspended_at is null
   union all
-  select o.organisation_id, m.user_id, m.role, m.organisation_id, m.last_used_at from user_membership m join organisation o on o.sandbox_of = m.organisation_id
+  select o.organisation_id, m.user_id, m.role, m.organisation_id, m.last_used_at, m.sso_only from user_membership m join organisation o on o.sandbox_of = m.organisation_id
     join organisation p on p.organisation_id = m.organisation_id
    where m.role in ('owner', 'admin', 'developer') and o.suspended_at is null and p.suspended_at is null`;
 
@@ -66,7 +66,7 @@ const find = statement('session.find')`
                                    'name', o.name, 'time_zone', o.time_zone, 'is_test', o.sandbox, 'is_sandbox', o.sandbox_of is not null,
                                    'role', m.role, 'second_factor_for_all', o.second_factor_for_all, 'home_id', m.home_id, 'last_used_ms', (extract(epoch from m.last_used_at) * 1000)::int8) order by o.name, o.public_id)
                      from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
-                      and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
+                      and case when s.sso_organisation_id is null then not m.sso_only else s.sso_organisation_id in (o.organisation_id, o.sandbox_of) end), '[]') as memberships
     from user_session s join user_account u using (user_id)
    where s.token_sha256 = $1 and ${alive}`;
 const owner = statement('session.owner')`select user_id from user_session where token_sha256 = $1 and stage = 'full'`;

@@ -11,10 +11,11 @@ export type Provider = {
   tenant: string | null;
 };
 
-export type StoredProvider = Provider & { changed_at: Date };
+/** `required`: people of the organisation, except its emergency owner, sign in only there. */
+export type StoredProvider = Provider & { changed_at: Date; required: boolean };
 
 const find = statement('sso.find')`
-  select s.issuer, s.client_id, s.client_secret, s.tenant, s.changed_at from organisation_sso s join organisation o using (organisation_id)
+  select s.issuer, s.client_id, s.client_secret, s.tenant, s.changed_at, s.required from organisation_sso s join organisation o using (organisation_id)
    where s.organisation_id = $1 and o.suspended_at is null`;
 const hold = statement('sso.hold')`
   select issuer from organisation_sso where organisation_id = $1 and issuer = $2 and changed_at = $3 for share`;
@@ -36,6 +37,30 @@ const connect = statement('sso.connect')`
   insert into user_identity (organisation_id, issuer, subject, user_id, created_at) values ($1, $2, $3, $4, $5)
   on conflict (organisation_id, issuer, subject) do nothing returning user_id`;
 const disconnect = statement('sso.disconnect')`delete from user_identity where organisation_id = $1 and user_id = $2`;
+
+const require = statement('sso.require')`
+  update organisation_sso set required = true where organisation_id = $1 and not required returning issuer`;
+const candidate = (user: string) =>
+  `m.role = 'owner' and ${user}.password is not null and ${user}.totp_secret is not null`;
+const candidates = statement('sso.candidates')`
+  select m.user_id, u.full_name from user_membership m join user_account u using (user_id)
+   where m.organisation_id = $1 and ${candidate('u')} order by u.full_name, m.user_id`;
+const closeToPasswords = statement('sso.close_to_passwords')`
+  update user_membership set sso_only = user_id <> $2 where organisation_id = $1`;
+const endPasswordSessions = statement('sso.end_password_sessions')`
+  delete from user_session s using user_membership m
+   where m.organisation_id = $1 and m.sso_only and m.user_id = s.user_id and s.sso_organisation_id is null`;
+const dropPasswords = statement('sso.drop_passwords')`
+  update user_account u set password = null, totp_secret = null, totp_step = 0, recovery_codes = '{}'
+   where u.user_id in (select user_id from user_membership where organisation_id = $1)
+     and not exists (select from user_membership m where m.user_id = u.user_id and not m.sso_only)`;
+const lift = statement('sso.lift')`
+  update organisation_sso set required = false where organisation_id = $1 and required returning issuer`;
+const isRequired = statement('sso.is_required')`
+  select required from organisation_sso where organisation_id = $1 for share`;
+const unconnected = statement('sso.unconnected')`
+  select count(*) as count from user_membership m where m.organisation_id = $1 and not exists (
+    select from user_identity i where i.organisation_id = m.organisation_id and i.user_id = m.user_id and i.issuer = $2)`;
 
 const contextOf = (organisationId: number) => `sso ${organisationId}`;
 
@@ -75,6 +100,49 @@ export async function dropProvider(work: UnitOfWork, organisationId: number): Pr
   await work.tx.query(drop, [organisationId]);
   await work.tx.query(endSessions, [organisationId]);
 }
+
+export type Candidate = { user_id: string; full_name: string };
+
+/** The owners who can be the emergency owner: they have a password and a second factor. */
+export function listCandidates(tx: Tx, organisationId: number): Promise<Candidate[]> {
+  return tx.query<Candidate>(candidates, [organisationId]);
+}
+
+/** Counts the members who have not signed in at the issuer. */
+export async function countUnconnected(tx: Tx, organisationId: number, issuer: string): Promise<number> {
+  return (await tx.query<{ count: number }>(unconnected, [organisationId, issuer]))[0]!.count;
+}
+
+/**
+ * Closes the organisation to passwords, except the emergency owner's. Sessions that began with a password end. An
+ * account that no other organisation opens by password loses its password and second factor.
+ * @returns false if this is required already, or the person can't be the emergency owner any more
+ */
+export async function requireProvider(work: UnitOfWork, organisationId: number, emergency: string): Promise<boolean> {
+  const isCandidate = (await listCandidates(work.tx, organisationId)).some((one) => one.user_id === emergency);
+  if (!isCandidate || (await work.tx.query(require, [organisationId])).length === 0) return false;
+  await work.tx.query(closeToPasswords, [organisationId, emergency]);
+  await work.tx.query(endPasswordSessions, [organisationId]);
+  await work.tx.query(dropPasswords, [organisationId]);
+  return true;
+}
+
+/**
+ * Stops requiring the identity provider. Old passwords do not work again: each person needs a new link.
+ * @returns false if it was not required
+ */
+export async function liftRequirement(work: UnitOfWork, organisationId: number): Promise<boolean> {
+  return (await work.tx.query(lift, [organisationId])).length === 1;
+}
+
+/** Whether new members sign in at the identity provider only. The answer stays true until the transaction ends. */
+export async function isProviderRequired(work: UnitOfWork, organisationId: number): Promise<boolean> {
+  return (await work.tx.query<{ required: boolean }>(isRequired, [organisationId]))[0]?.required ?? false;
+}
+
+/** SQL: whether the membership `m` is the emergency owner's, who keeps a password while the provider is required. */
+export const isEmergency = `not m.sso_only and exists (
+    select from organisation_sso s where s.organisation_id = m.organisation_id and s.required)`;
 
 /** @returns undefined if the identity is unknown or the person is no longer a member */
 export async function findByIdentity(

@@ -709,6 +709,7 @@ create table organisation_sso (
   client_secret text not null,
   issuer text not null,
   organisation_id bigint not null,
+  required boolean not null default false,
   tenant text,
   constraint organisation_sso_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint organisation_sso_pkey PRIMARY KEY (organisation_id)
@@ -993,6 +994,7 @@ create table user_membership (
   last_used_at timestamp with time zone,
   organisation_id bigint not null,
   role text not null,
+  sso_only boolean not null default false,
   user_id uuid not null,
   constraint user_membership_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'reviewer'::text, 'tutor'::text, 'auditor'::text]))),
   constraint user_membership_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),

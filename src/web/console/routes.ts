@@ -46,6 +46,7 @@ import { searchRoutes } from './dashboard/search.ts';
 import { sandboxRoutes } from './organisation/sandbox.ts';
 import { settingsRoutes } from './organisation/settings.ts';
 import { signInRoutes } from './sign-in/sign-in.ts';
+import { ssoRequiredRoutes } from './sign-in/sso-required.ts';
 import { ssoSettingsRoutes } from './sign-in/sso-settings.ts';
 import { ssoRoutes } from './sign-in/sso.ts';
 
@@ -97,6 +98,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...settingsRoutes,
   ...sandboxRoutes,
   ...ssoSettingsRoutes,
+  ...ssoRequiredRoutes,
   ...ssoRoutes,
   ...signInRoutes,
   ...invitationRoutes,

@@ -129,6 +129,8 @@ create table user_membership (
   role            text not null check (role in ('owner', 'admin', 'developer', 'reviewer', 'tutor', 'auditor')),
   created_at      timestamptz not null,
   last_used_at    timestamptz,
+  -- Sessions that began with a password do not open the organisation.
+  sso_only        boolean not null default false,
   primary key (organisation_id, user_id)
 );
 create index user_membership_user on user_membership (user_id);
@@ -169,7 +171,7 @@ create table user_session (
 create index user_session_user on user_session (user_id);
 create index user_session_last_seen on user_session (last_seen_at);
 
--- Failed attempts to sign in, by account and by IP address, both as keyed hashes.
+-- Failed attempts to sign in, by account, IP address and browser, all as keyed hashes.
 create table sign_in_attempts (
   subject  bytea primary key,
   failures int4 not null,
@@ -184,7 +186,9 @@ create table organisation_sso (
   client_secret   text not null,
   -- What the claim tid or hd must be, if many organisations share the issuer; null if it is theirs alone.
   tenant          text,
-  changed_at      timestamptz not null
+  changed_at      timestamptz not null,
+  -- People sign in there only, except the emergency owner: the one membership without sso_only.
+  required        boolean not null default false
 );
 
 -- Who a person is at the identity provider: never an email address, which a provider may give to others later.

@@ -35,15 +35,18 @@ async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faul
   const { app, params } = visit;
   const { email, role, organisation_name: organisation } = invitation;
   const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
+  const intro = [
+    html`<p>${name(organisation)} invites ${email} as <strong>${roleNames[role]}</strong>: ${roleMeanings[role]}</p>`,
+    provider &&
+      html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`,
+  ];
+  const title = 'You are invited';
+  // The organisation accepts no passwords, so the page offers none.
+  if (provider?.required === true) return { title, main: intro };
   return formPage(visit, {
-    title: 'You are invited',
+    title,
     faults,
-    intro: [
-      html`<p>${name(organisation)} invites ${email} as <strong>${roleNames[role]}</strong>: ${roleMeanings[role]}</p>`,
-      provider &&
-        html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`,
-      joinPart(visit, email),
-    ],
+    intro: [...intro, joinPart(visit, email)],
     button: 'Create account',
     fields: (f) => [
       f.text('email', 'Email address', { type: 'email', autocomplete: 'username', readonly: true, value: email }),
@@ -72,6 +75,8 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent, params, client, requestId } = visit;
   const invitation = await findUserInvitation(app.db, params.token!, app.clock.nowMs());
   if (invitation === undefined) return gone;
+  if ((await findProvider(app.db, app.keyring, invitation.organisation_id))?.required === true)
+    return invitationPage(visit, invitation);
   const fullName = sent.text('full_name');
   const password = sent.raw('password');
   const wrong = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);

@@ -43,7 +43,10 @@ export const peopleRoutes: ConsoleRoute[] = [
   post('/invitations/{invitation_id}/withdraw', managers, withdraw, { live: true, proof: true }),
 ];
 
-const lastOwner = 'An organisation needs at least one owner. Make another person an owner first.';
+const refusedChange = {
+  last_owner: 'An organisation needs at least one owner. Make another person an owner first.',
+  emergency_owner: 'This person is the emergency owner of single sign-on. Stop requiring single sign-on first.',
+};
 
 async function people(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, userId, query } = visit;
@@ -100,7 +103,7 @@ async function invitePage(visit: Visit): Promise<Answer> {
   const choices = teams.map((one) => ({ value: one.group_id, label: one.name }));
   return formPage(visit, {
     title: 'Invite person',
-    says: 'The person gets a link to choose a password. The link works once and ends after 7 days.',
+    says: 'The person gets a link to create an account. The link works once and ends after 7 days.',
     back: { to: `${visit.base}/people`, label: 'People' },
     button: 'Invite person',
     fields: (f) => [
@@ -142,6 +145,7 @@ const refusals: Record<Extract<Invited, string>, string> = {
   member: 'A person with this email address belongs to the organisation. Open their page to create a new link.',
   outranked: 'An owner has invited this email address as an owner. Only an owner can change this.',
   full: 'There are too many people and open invitations. Remove some first.',
+  emergency_owner: refusedChange.emergency_owner,
 };
 
 type Inviting = Pick<Parameters<typeof inviteUser>[2], 'email' | 'role' | 'again' | 'teamId'>;
@@ -195,7 +199,9 @@ async function setRole(visit: Visit, member: Member): Promise<Answer> {
   }, idIfDone(member));
   if (changed === 'unknown') throw new NoSuchPage();
   if (changed === 'refused') return refused();
-  return changed === 'last_owner' ? personPage(visit, member, { role: lastOwner }) : { to: `${base}/people?did=role` };
+  return changed === 'done'
+    ? { to: `${base}/people?did=role` }
+    : personPage(visit, member, { role: refusedChange[changed] });
 }
 
 const idIfDone =
@@ -215,6 +221,7 @@ async function dropLinksOf(work: UnitOfWork, organisationId: number, member: Mem
 async function inviteAgain(visit: Visit, member: Member): Promise<Answer> {
   if (!mayGive(visit.role, member.role)) throw new NoSuchPage();
   const invited = await inviteTo(visit, { email: member.email, role: member.role, again: true });
+  if (invited === 'emergency_owner') return personPage(visit, member, { role: refusals[invited] });
   if (invited === 'full')
     return personPage(visit, member, {
       role: 'The link could not be created. The person was just removed, and there are too many people to invite another.',
@@ -251,7 +258,7 @@ async function remove(visit: Visit, member: Member): Promise<Answer> {
     return result;
   }, idIfDone(member));
   if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
-  if (changed === 'last_owner') return personPage(visit, member, { role: lastOwner });
+  if (changed !== 'done') return personPage(visit, member, { role: refusedChange[changed] });
   return member.user_id === userId
     ? { to: '/console/sign-in?did=signed-out', token: null }
     : { to: `${base}/people?did=removed` };

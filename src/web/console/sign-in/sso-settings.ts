@@ -52,6 +52,8 @@ function settingsPage(
       notice(query, {
         changed:
           'The settings are saved. The identity provider accepted the client. Test the sign-in in another browser.',
+        required: 'Single sign-on is required. Passwords of this organisation no longer work.',
+        lifted: 'Single sign-on is not required any more. People who need a password need a new link.',
         off: 'Single sign-on is off. Sessions that began there have ended.',
       }),
       overtaken,
@@ -60,6 +62,9 @@ function settingsPage(
         'Redirect URL to register there': code(callbackOf(baseUrl)),
         'People sign in at': code(`${baseUrl}/console/sso/sign-in/${organisation.public_id}`),
         State: provider === undefined ? 'Off' : html`On. <a href="${base}/sso/off">Turn off single sign-on</a>`,
+        Required:
+          provider &&
+          html`${provider.required ? 'Yes' : 'No'}. <a href="${base}/sso/require">${provider.required ? 'Stop requiring' : 'Require'} single sign-on</a>`,
         Tested: provider && html`The identity provider answered at ${moment(provider.changed_at, zone)}`,
         'People who sign in there': connected === 0 ? 'None yet' : connected,
       }),
@@ -107,7 +112,10 @@ async function change(visit: Visit): Promise<Answer> {
   const version = sentVersion(visit);
   const wrong = isFaulty(faults) ? null : await tryProvider(app, provider);
   if (wrong !== null) faults[wrong] = refusals[wrong];
-  if (isFaulty(faults)) return settingsPage(visit, await findProvider(app.db, app.keyring, id), { version, faults });
+  const before = await findProvider(app.db, app.keyring, id);
+  if (before?.required === true && before.issuer !== provider.issuer)
+    faults.issuer = 'At another issuer, no person could sign in. Stop requiring single sign-on first.';
+  if (isFaulty(faults)) return settingsPage(visit, before, { version, faults });
   const outcome = await visit.change(
     async (work): Promise<'saved' | 'same' | { stored: StoredProvider | undefined }> => {
       await lockFeed(work, id);

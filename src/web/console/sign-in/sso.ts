@@ -12,7 +12,8 @@ import { findUserInvitation } from '../../../organisations/users/invitations.ts'
 import type { Provider, StoredProvider } from '../../../organisations/users/single-sign-on.ts';
 import { findByIdentity, findProvider, holdProvider } from '../../../organisations/users/single-sign-on.ts';
 import { auditFailure } from '../../../organisations/users/sign-in-failures.ts';
-import { waitFault } from '../../../organisations/users/sign-in.ts';
+import { deviceOf } from '../../../organisations/users/devices.ts';
+import { knownDevice, waitFault } from '../../../organisations/users/sign-in.ts';
 import { type Subject, countAttempt, uncountAttempt } from '../../../organisations/users/throttle.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import type { Claims } from '../../../integrations/identity-provider.ts';
@@ -135,7 +136,9 @@ async function returned(visit: OpenVisit, errand: Errand): Promise<Answer> {
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
   if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   // Each return from a provider makes us send a request to it, so returns are throttled by IP address.
-  const subjects: Subject[] = [{ kind: 'return', value: visit.address }];
+  // A browser that was signed in there has a count of its own, so that others in its network do not keep it out.
+  const known = deviceOf(app, visit.device, browserAt(errand.organisationId), app.clock.nowMs());
+  const subjects: Subject[] = [{ kind: 'return', value: known === undefined ? visit.address : `browser ${known}` }];
   const { seconds } = await withUnitOfWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0)
     return { ...refused(waitFault(seconds)), status: 429, headers: { 'retry-after': String(seconds) } } as Answer;
@@ -159,13 +162,18 @@ async function returned(visit: OpenVisit, errand: Errand): Promise<Answer> {
   }
   await withUnitOfWork(app, null, (work) => uncountAttempt(work, subjects));
   try {
-    return { ...(await arrive(visit, errand, provider, claims)), errand: null };
+    const answer = await arrive(visit, errand, provider, claims);
+    if (typeof answer.token !== 'string') return { ...answer, errand: null };
+    return { ...answer, errand: null, device: knownDevice(visit, browserAt(errand.organisationId)) };
   } catch (error) {
     if (error instanceof ProviderChanged) return changed;
     if (error instanceof Refused) return refused(error.message);
     throw error;
   }
 }
+
+/** A browser's sign-in at the organisation's provider, as an entry of the device cookie. */
+const browserAt = (organisationId: number) => ({ user_id: `sso ${organisationId}`, password: null });
 
 const changed = refused('The organisation changed its identity provider during your sign-in. Sign in again.');
 

@@ -9,8 +9,7 @@ import { endSessions } from '../../../../src/organisations/users/sessions.ts';
 import { connectIdentity, dropProvider, setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../../../support/service.ts';
 import { trustTestAuthority } from '../../../integrations/webhooks/receiver.ts';
-import { startProvider } from './provider.ts';
-import type { Visitor } from '../visitor.ts';
+import { browserOf, startProvider, typed } from './provider.ts';
 import { fieldsOf, password, personOf, visitor } from '../visitor.ts';
 
 /** Sign-in at a real OpenID provider, which runs in a process of its own. */
@@ -29,55 +28,9 @@ const base = `/console/${org.publicId}`;
 const owner = await personOf(service, org.id, 'owner');
 const settings = { issuer, client_id: 'console', client_secret: 'secret-of-the-console', tenant: '' };
 
-/**
- * A browser's way through the provider's pages, from the address that the service sent it to.
- * @param jar what the browser holds of the provider: with its session there, no page is shown
- * @returns the way back
- */
-async function throughProvider(to: string, login: string, jar = new Map<string, string>()): Promise<string> {
-  let next = to;
-  let body: URLSearchParams | undefined;
-  for (let i = 0; i < 12; i++) {
-    const reply = await fetch(next, {
-      method: body === undefined ? 'GET' : 'POST',
-      redirect: 'manual',
-      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(body === undefined ? {} : { body }),
-    });
-    for (const line of reply.headers.getSetCookie()) {
-      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
-      jar.set(name!, value!);
-    }
-    const text = await reply.text();
-    const location = reply.headers.get('location');
-    if (location !== null) {
-      next = new URL(location, next).href;
-      if (next.startsWith(service.url)) return next.slice(service.url.length);
-      body = undefined;
-      continue;
-    }
-    const action = /<form[^>]*action="([^"]+)"/.exec(text)![1]!;
-    const prompt = /name="prompt" value="(\w+)"/.exec(text)![1]!;
-    next = new URL(action, next).href;
-    body = new URLSearchParams({ prompt, login, password: 'any' });
-  }
-  throw new Error('no way back');
-}
-
-const typed = { 'sec-fetch-site': 'none' };
 const signInThere = `/console/sso/sign-in/${org.publicId}`;
 
-/** @returns the way back, as the provider sends the browser there */
-async function away(one: Visitor, path: string, login: string, jar?: Map<string, string>): Promise<string> {
-  const asked = await one.get(path, typed);
-  const left = asked.status === 200 ? await one.post(path, fieldsOf(asked.text)) : asked;
-  assert.equal(left.status, 303, left.text);
-  assert.ok(left.headers.location!.startsWith(issuer));
-  return throughProvider(left.headers.location!, login, jar);
-}
-
-const by = async (one: Visitor, path: string, login: string, jar?: Map<string, string>) =>
-  one.get(await away(one, path, login, jar));
+const { throughProvider, away, by } = browserOf(service, issuer);
 
 /** Something that happens once the provider has answered for whoever comes back, just before that is taken for true. */
 function meanwhile(inside: Parameters<typeof service.withUnitOfWork>[0]): void {
@@ -316,6 +269,20 @@ suite('single sign-on', () => {
     assert.equal((await fresh.get(way)).status, 403, 'used');
     for (const query of ['', '?code=x', '?error=access_denied', '?code=x&state=y&iss=https://elsewhere.example'])
       assert.equal((await visitor(service).get(`/console/sso/callback${query}`)).status, 403);
+  });
+
+  test('failed returns of others in the same network keep no browser out that was signed in there', async () => {
+    const [ana, late] = [visitor(service), visitor(service)];
+    await by(ana, signInThere, 'ana');
+    const address = service.app.secrets.mac('sign-in', 'return 127.0.0.1', 16);
+    await service.app.db.query(
+      `insert into sign_in_attempts values ($1, 10000, now()) on conflict (subject) do update set failures = 10000`,
+      [address],
+    );
+    await ana.post('/console/sign-out');
+    assert.equal((await by(ana, signInThere, 'ana')).status, 303);
+    assert.equal((await by(late, signInThere, 'ana')).status, 429);
+    await service.app.db.query('delete from sign_in_attempts');
   });
 
   test('no other site signs its reader in as somebody else: they are asked, and so is whoever has a session', async () => {
