@@ -1,4 +1,3 @@
-import type { App } from '../platform/app.ts';
 import { type Session, endSession, holdSession, openSession, renewSession } from '../organisations/users/sessions.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -11,7 +10,7 @@ import { auditRequest } from '../platform/audit/act.ts';
 
 /** What follows when a person comes back from the identity provider of an organisation. */
 
-type Visitor = { app: App; session: Session | null; requestId: string };
+type Visitor = { session: Session | null; requestId: string };
 type Arrived = { to: string; token?: string | null };
 
 export type Purpose =
@@ -58,25 +57,25 @@ async function signedIn({ session, requestId }: Visitor, { errand, knownAs, open
   return { to, token };
 }
 
-async function accepted({ app, requestId }: Visitor, arrival: Arrival): Promise<Arrived> {
+async function accepted({ requestId }: Visitor, arrival: Arrival): Promise<Arrived> {
   const { errand, claims, knownAs, opened, held } = arrival;
   if (knownAs !== undefined || errand.purpose !== 'accept')
     throw new Refused('You belong to the organisation already. Sign in instead.');
   const { organisationId, issuer } = errand;
   const { name, subject } = claims;
-  const organisation = await readOrganisation(app.db, organisationId);
   const fullName = name !== null && nameFault(name) === null ? name : 'New person';
-  const token = await held(async (work) => {
+  const arrived = await held(async (work) => {
     const made = await acceptInside(work, errand.token, { fullName, password: null });
     if (made === null) return null;
     const { userId } = made;
     if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
     const action = 'GET /console/sso/invitation';
     await auditRequest(work, { organisationId, requestId, userId, action, resource: userId });
-    return openSession(work, { ...opened, userId });
+    const { public_id: home } = await readOrganisation(work.tx, organisationId);
+    return { to: `/console/${home}`, token: await openSession(work, { ...opened, userId }) };
   });
-  if (token === null) throw new Refused('The invitation has been used. Ask the person who sent it for a new one.');
-  return { to: `/console/${organisation.public_id}`, token };
+  if (arrived === null) throw new Refused('The invitation has been used. Ask the person who sent it for a new one.');
+  return arrived;
 }
 
 /** The session that began the errand; null if the person is no longer signed in to it. */
