@@ -58,8 +58,8 @@ export async function startService(
 ): Promise<Service> {
   const { app } = opened;
   const probes = createProbes(app);
-  const figures = databaseCollectors(app);
   const status = statusReader(app);
+  const figures = databaseCollectors(app, status);
   const source = {
     status: () => status(),
     readiness: probes.readiness,

@@ -8,6 +8,8 @@ import { outboxBacklog } from '../platform/mail/outbox.ts';
 import * as metricDefinitions from '../platform/observability/metric-definitions.ts';
 import type { Gauge } from '../platform/observability/metrics.ts';
 import { throughPooler, whyAway } from './probes.ts';
+import { setStatusMetrics } from './status/metrics.ts';
+import type { StatusReader } from './status/reader.ts';
 import { countOpenSittings } from '../sittings/sittings.ts';
 
 /** The collectors read the database at most once in this time; scrapes in between get the last figures. */
@@ -16,6 +18,8 @@ const freshMs = 5000;
 const maxMs = 1000;
 /** The time for all figures of a process. Prometheus waits 10 s, and several processes answer one after the other. */
 const allMs = 2000;
+
+const statusMs = 60_000;
 
 const patience = `set statement_timeout = ${maxMs}`;
 const due = statement('collectors.due')`
@@ -93,7 +97,7 @@ const collectors: Collector[] = [
  * Opens a connection for metrics only, because metrics matter most when all other connections are busy.
  * @returns a function that updates the figures; it never throws, and clears figures that it cannot read in time
  */
-export function databaseCollectors(app: App): () => Promise<void> {
+export function databaseCollectors(app: App, readStatus: StatusReader): () => Promise<void> {
   let connection = app.db.dedicated();
   let pooler = throughPooler(app);
   let last: Promise<void> | null = null;
@@ -141,11 +145,19 @@ export function databaseCollectors(app: App): () => Promise<void> {
     renew();
   }
 
+  // The status of all organisations costs more than other figures, so it is read once a minute, beside them.
+  const followStatus = async () => {
+    const status = await readStatus(statusMs).catch(() => null);
+    setStatusMetrics(status, app.settings.metricsOrganisations);
+  };
+
   return () => {
     const nowMs = app.clock.monotonicMs();
     if (last === null || nowMs - askedMs >= freshMs) {
       askedMs = nowMs;
-      last = askAll();
+      last = Promise.race([Promise.all([askAll(), followStatus()]), delay(allMs, undefined, { ref: false })]).then(
+        () => {},
+      );
     }
     return last;
   };

@@ -14,7 +14,11 @@ const hourMs = 3600_000;
 suite('the state of all organisations', async () => {
   // The command reads the state by the clock of the machine, so the history is in the past.
   const clock = manualClock(systemClock.nowMs() - 30 * hourMs);
-  const service = await withService({ own: 'Moves the clock.', clock, settings: { ARS_METRICS_PORT: '0' } });
+  const service = await withService({
+    own: 'Moves the clock.',
+    clock,
+    settings: { ARS_METRICS_PORT: '0', ARS_METRICS_ORGANISATIONS: '2' },
+  });
   const { db } = service.app;
   const named = (name: string) => service.organisation({ name, credits: 5 });
   const well = await named('A Well College');
@@ -107,6 +111,29 @@ suite('the state of all organisations', async () => {
       text.out,
       /^3 of 5 organisations need attention\.\n\nBroken Endpoint College \([0-9a-f-]{36}\)\n {2}✗ Webhook/,
     );
+  });
+
+  test('metrics name the organisations that need attention most, up to the limit, and put all others together', async () => {
+    const { text } = await read('/metrics');
+    assert.match(text, /^ars_keys_silent 1$/m);
+    const seriesOf = (name: string) =>
+      [...text.matchAll(new RegExp(`^ars_organisation_${name}\\{organisation="([^"]+)"\\} (\\d+)`, 'gm'))].map(
+        ([, label, value]) => [label, value],
+      );
+    assert.deepEqual(seriesOf('endpoints_broken'), [
+      [broken.publicId, '1'],
+      [quiet.publicId, '0'],
+      ['other', '0'],
+    ]);
+    assert.deepEqual(seriesOf('keys_silent'), [
+      [broken.publicId, '0'],
+      [quiet.publicId, '1'],
+      ['other', '0'],
+    ]);
+    const off = await service.sibling({ settings: { ARS_METRICS_PORT: '0', ARS_METRICS_ORGANISATIONS: '' } });
+    const without = await (await fetch(`${off.metricsUrl}/metrics`)).text();
+    assert.match(without, /^ars_keys_silent 1$/m);
+    assert.doesNotMatch(without, new RegExp(quiet.publicId));
   });
 
   test('dead letters, late deliveries and failed responses need attention; a suspended organisation does not', async () => {

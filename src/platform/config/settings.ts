@@ -276,6 +276,13 @@ const rows = {
       'IP address for ARS_METRICS_PORT. If a collector or a probe runs on another machine or outside the container, use 0.0.0.0.',
     read: oneLine,
   },
+  metricsOrganisations: {
+    name: 'ARS_METRICS_ORGANISATIONS',
+    default: '0',
+    meaning:
+      'Maximum number of organisations with metrics of their own. All further organisations share the label other. 0: no metric names an organisation.',
+    read: (text) => whole(text, 0, 10_000),
+  },
   silentAfter: {
     name: 'ARS_SILENT_AFTER',
     default: '3',

@@ -4,7 +4,8 @@ import { Counter, Gauge, Histogram } from './metrics.ts';
 // A regular expression groups the digits, because the first use of Intl would take 20 ms at every start.
 const max = String(limits.rowsCounted).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
-/** The service writes the metrics in this order. No label identifies an organisation, a key or a person. */
+/** The service writes the metrics in this order. Only metrics with the label `organisation` identify an organisation.
+ * No label identifies a key or a person. */
 
 const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
@@ -155,6 +156,24 @@ export const webhookEndpoints = new Gauge(
   'Webhook endpoints by status: active, failing (active, but the last attempts failed), paused, disabled.',
   { labels: ['status'], over: 'max' },
 );
+export const silentKeys = new Gauge(
+  'ars_keys_silent',
+  'Access keys that have been silent for `ARS_SILENT_AFTER` times their usual pause.',
+  { over: 'max' },
+);
+const perOrganisation = (name: string, help: string) =>
+  new Gauge(`ars_organisation_${name}`, `${help} Only with \`ARS_METRICS_ORGANISATIONS\`.`, {
+    labels: ['organisation'],
+    over: 'max',
+  });
+/** Metrics of the organisations that need attention most. All further organisations share the label `other`. */
+export const organisationMetrics = {
+  endpoints: perOrganisation('endpoints_broken', 'Failing and disabled webhook endpoints, by organisation.'),
+  deadLetters: perOrganisation('dead_letters', 'Dead letters, by organisation.'),
+  silentKeys: perOrganisation('keys_silent', 'Silent access keys, by organisation.'),
+  oldestPending: perOrganisation('oldest_pending_seconds', 'Age of the oldest pending delivery, by organisation.'),
+  failed: perOrganisation('failed_responses', 'Responses with 5xx in this hour and the hour before, by organisation.'),
+};
 export const mailWaiting = new Gauge('ars_mail_waiting', `Emails in the outbox, counted up to ${max}.`, {
   over: 'max',
 });
