@@ -93,6 +93,11 @@ const collectors: Collector[] = [
   },
 ];
 
+/** The status of all organisations costs more than other figures, so it is read once a minute, in parallel. */
+async function followStatus({ settings }: App, readStatus: StatusReader): Promise<void> {
+  setStatusMetrics(await readStatus(statusMs).catch(() => null), settings.metricsOrganisations);
+}
+
 /**
  * Opens a connection for metrics only, because metrics matter most when all other connections are busy.
  * @returns a function that updates the figures; it never throws, and clears figures that it cannot read in time
@@ -145,19 +150,14 @@ export function databaseCollectors(app: App, readStatus: StatusReader): () => Pr
     renew();
   }
 
-  // The status of all organisations costs more than other figures, so it is read once a minute, beside them.
-  const followStatus = async () => {
-    const status = await readStatus(statusMs).catch(() => null);
-    setStatusMetrics(status, app.settings.metricsOrganisations);
-  };
-
   return () => {
     const nowMs = app.clock.monotonicMs();
     if (last === null || nowMs - askedMs >= freshMs) {
       askedMs = nowMs;
-      last = Promise.race([Promise.all([askAll(), followStatus()]), delay(allMs, undefined, { ref: false })]).then(
-        () => {},
-      );
+      last = Promise.race([
+        Promise.all([askAll(), followStatus(app, readStatus)]),
+        delay(allMs, undefined, { ref: false }),
+      ]).then(() => {});
     }
     return last;
   };
