@@ -1,9 +1,7 @@
+import { longDay } from '../../platform/time/dates.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { writeToMembers } from '../../organisations/users/email-templates.ts';
 import { managers } from '../../organisations/users/roles.ts';
-
-const dayIn = (at: Date, timeZone: string): string =>
-  new Intl.DateTimeFormat('en-GB', { timeZone, day: 'numeric', month: 'long', year: 'numeric' }).format(at);
 
 /**
  * Emails the people who manage the organisation and its reviewers, because the request has a deadline. The email contains neither the
@@ -19,7 +17,7 @@ export function writeOfRequest(
   return writeToMembers(work, organisationId, [...managers, 'reviewer'], cause, (organisation, base, zone) => ({
     subject: `A learner of ${organisation} asks for a human review`,
     says: [
-      `A learner has asked for a human review of a result. The answer is due by ${dayIn(dueAt, zone)}.`,
+      `A learner has asked for a human review of a result. The answer is due by ${longDay(dueAt, zone)}.`,
       'A person who has not decided on the result before reads the learner’s text, checks the answers, and decides. The learner reads the answer on the page of the result.',
       { to: `${base}/review/${assessmentId}`, label: 'Open the review' },
     ],

@@ -1,3 +1,4 @@
+import { longDay } from '../../platform/time/dates.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { limits } from '../../platform/config/limits.ts';
@@ -67,10 +68,9 @@ export async function cancelEmailsTo(
 
 /** The link and what a learner must know of it. */
 function linkWords(token: string, expiresAt: Date, zone: string): Letter['says'] {
-  const day = new Intl.DateTimeFormat('en-GB', { timeZone: zone, day: 'numeric', month: 'long', year: 'numeric' });
   return [
     { to: `/a/${token}`, label: 'Open your assessment' },
-    `The link is only for you, so do not forward it. It works until ${day.format(expiresAt)}, on any device. You can pause at any time.`,
+    `The link is only for you, so do not forward it. It works until ${longDay(expiresAt, zone)}, on any device. You can pause at any time.`,
     'If you did not expect this email, ask your training provider.',
   ];
 }

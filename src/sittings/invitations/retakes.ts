@@ -1,3 +1,4 @@
+import { longDay } from '../../platform/time/dates.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
 import type { Organisation } from '../../organisations/organisations.ts';
 import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
@@ -42,10 +43,9 @@ export function soonWords(
   subjects: readonly string[],
   recent: Recent,
 ): string | null {
-  const day = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'long' });
   const soon = subjects.flatMap((subject) => {
     const at = recent.get(`${learnerId} ${subject}`);
-    return at === undefined ? [] : [`${subject} on ${day.format(at / 1000)}`];
+    return at === undefined ? [] : [`${subject} on ${longDay(at / 1000, timeZone)}`];
   });
   return soon.length === 0
     ? null

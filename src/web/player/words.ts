@@ -1,3 +1,4 @@
+import { longDay } from '../../platform/time/dates.ts';
 import type { ResultContent } from '../../records/results/body.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import { isExtension } from '../../sittings/scoring/standards.ts';
@@ -20,12 +21,6 @@ const london = new Intl.DateTimeFormat('en-GB', {
   minute: '2-digit',
   hourCycle: 'h23',
 });
-const londonDay = new Intl.DateTimeFormat('en-GB', {
-  timeZone: 'Europe/London',
-  day: 'numeric',
-  month: 'long',
-  year: 'numeric',
-});
 
 /** Returns, for example, `Sunday 22 November at 09:45` in UK time. */
 export function momentInLondon(ms: number): string {
@@ -33,9 +28,7 @@ export function momentInLondon(ms: number): string {
   return `${part.weekday} ${part.day} ${part.month} at ${part.hour}:${part.minute}`;
 }
 
-export function dayInLondon(ms: number): string {
-  return londonDay.format(ms);
-}
+export const dayInLondon = (ms: number): string => longDay(ms, 'Europe/London');
 
 export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
   const { working_level, rqf_level } = content;

@@ -1,4 +1,5 @@
 import { type Content, type Markup, attributes, html } from '../../../platform/html/html.ts';
+import { dateFormat, longDay } from '../../../platform/time/dates.ts';
 import { errorPage } from '../../../platform/errors/errors.ts';
 
 export const number = (value: number): string => value.toLocaleString('en-GB');
@@ -35,24 +36,6 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
   return Object.hasOwn(sentences, did) ? html`<div class="done" role="status"><p>${sentences[did]}</p></div>` : null;
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatOf(zone: string, withTime: boolean, month: 'short' | 'long' = 'long'): Intl.DateTimeFormat {
-  const key = `${zone} ${withTime} ${month}`;
-  let found = formats.get(key);
-  if (found === undefined) {
-    found = new Intl.DateTimeFormat('en-GB', {
-      timeZone: zone,
-      day: 'numeric',
-      month,
-      year: 'numeric',
-      ...(withTime ? { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } : {}),
-    });
-    formats.set(key, found);
-  }
-  return found;
-}
-
 /** A date, or a feed position in microseconds since 1970. */
 type Instant = Date | number;
 
@@ -66,7 +49,7 @@ export function moment(at: Instant, zone: string): Markup;
 export function moment(at: Instant | null, zone: string): Markup | null;
 export function moment(at: Instant | null, zone: string): Markup | null {
   if (at === null) return null;
-  const text = formatOf(zone, true).format(dateOf(at));
+  const text = dateFormat(zone, true).format(dateOf(at));
   return timeTag(at, text.replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at '));
 }
 
@@ -86,11 +69,11 @@ export function withLocalTimes(sentence: string, zone: string): Content {
 }
 
 /** The day as plain text, because attributes and titles cannot contain markup. */
-export const dayWords = (at: Instant, zone: string): string => formatOf(zone, false).format(dateOf(at));
+export const dayWords = (at: Instant, zone: string): string => longDay(dateOf(at), zone);
 
 /** `22 Nov 2026`, short enough for a table. */
 export const day = (at: Instant, zone: string): Markup =>
-  timeTag(at, formatOf(zone, false, 'short').format(dateOf(at)));
+  timeTag(at, dateFormat(zone, false, 'short').format(dateOf(at)));
 
 export const code = (text: string | null | undefined, none: Content = null): Content =>
   text == null ? none : html`<code>${text}</code>`;

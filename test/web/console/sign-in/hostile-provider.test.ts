@@ -72,7 +72,7 @@ async function refusedInTime(path: string, statuses: number[], one = visitor(ser
   assert.equal((await visitor(service).get('/console/sign-in')).status, 200);
   const { status, headers } = await asked;
   assert.ok(statuses.includes(status), `${status} ${headers.location}`);
-  assert.ok(performance.now() - before < limits.providerMs + 5000, 'in time');
+  assert.ok(performance.now() - before < limits.providerMs * 5, 'in time');
   assert.equal(trap.connections(), 0);
 }
 
