@@ -11,7 +11,7 @@ import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 import { nilUuid } from '../../platform/crypto/random.ts';
 
 /** Why a result needs a review, the most important reason first. The number is stored with the review. */
-export const ranks = { needs_review: 1, person_fit: 2, request: 3, borderline: 4 } as const;
+export const ranks = { needs_review: 1, person_fit: 2, request: 3, borderline: 4, sample: 5 } as const;
 export type Why = keyof typeof ranks;
 
 export type Waiting = {
@@ -33,7 +33,8 @@ export type Waiting = {
 /** The rank of an open review, as the database computes it. */
 export function rankOf({ flags, requested_at }: Pick<Waiting, 'flags' | 'requested_at'>): number {
   const why = (['needs_review', 'person_fit'] as const).find((flag) => flags.includes(flag));
-  return ranks[why ?? (requested_at === null ? 'borderline' : 'request')];
+  const other = flags.length === 1 && flags[0] === 'sample' ? 'sample' : 'borderline';
+  return ranks[why ?? (requested_at === null ? other : 'request')];
 }
 
 export type PageToken = { rank: number; openedAt: Date; assessmentId: string };
@@ -233,13 +234,14 @@ const decidedFrom = (name: string, from: string) =>
   select r.assessment_id, l.full_name, r.subject, r.outcome, r.decided_at, r.decided_by, a.body is not null as live
     from (select r.* from ${from}
            where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
-             and ${isVisibleLearner('r.learner_id', '$5')}
+             and ${isVisibleLearner('r.learner_id', '$5')} and ${isInEach('r.learner_id', '$6')}
+             and ($7::text is null or r.subject = $7)
            order by r.decided_at desc, r.assessment_id desc limit $4) r
     join learner l on l.organisation_id = $1 and l.learner_id = r.learner_id
     join assessment a on a.organisation_id = $1 and a.assessment_id = r.assessment_id
    order by r.decided_at desc, r.assessment_id desc`;
 const decided = decidedFrom('review.decided', 'review r');
-const decidedOfTeams = decidedFrom('review.decided_of_teams', ofMembers('$5'));
+const decidedOfTeams = decidedFrom('review.decided_of_teams', ofMembers('$8'));
 
 export type DecidedReview = {
   assessment_id: string;
@@ -256,16 +258,20 @@ export async function findDecided(
   organisationId: number,
   {
     visibility,
+    groupIds,
+    subject,
     before,
     limit,
-  }: { visibility: Visibility; before: { at: Date; assessmentId: string } | null; limit: number },
+  }: {
+    visibility: Visibility;
+    groupIds: readonly string[];
+    subject: Subject | null;
+    before: { at: Date; assessmentId: string } | null;
+    limit: number;
+  },
 ): Promise<DecidedReview[]> {
-  const isFew = visibility !== null && (await haveFewMembers(tx, organisationId, visibility));
-  return tx.query<DecidedReview>(isFew ? decidedOfTeams : decided, [
-    organisationId,
-    before?.at ?? 'infinity',
-    before?.assessmentId ?? nilUuid,
-    limit,
-    visibility,
-  ]);
+  const place = [before?.at ?? 'infinity', before?.assessmentId ?? nilUuid];
+  const values = [organisationId, ...place, limit, visibility, groupIds, subject];
+  const { start, isFew } = await startOfScan(tx, organisationId, visibility, groupIds);
+  return isFew ? tx.query<DecidedReview>(decidedOfTeams, [...values, start]) : tx.query<DecidedReview>(decided, values);
 }

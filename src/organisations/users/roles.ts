@@ -32,6 +32,9 @@ export const inviters: readonly Role[] = ['owner', 'admin', 'tutor'];
 /** These roles decide on reviews; tutors only in their teams. */
 export const reviewers: readonly Role[] = ['owner', 'admin', 'reviewer', 'tutor'];
 
+/** These roles draw samples for internal quality assurance. */
+export const samplers: readonly Role[] = ['owner', 'admin', 'reviewer'];
+
 /** These roles see learners and their results; tutors only in their teams. */
 export const learnerReaders: readonly Role[] = ['owner', 'admin', 'reviewer', 'tutor', 'auditor'];
 

@@ -773,6 +773,7 @@ CASE
     WHEN ('needs_review'::text = ANY (flags)) THEN 1
     WHEN ('person_fit'::text = ANY (flags)) THEN 2
     WHEN (requested_at IS NOT NULL) THEN 3
+    WHEN (flags = '{sample}'::text[]) THEN 5
     ELSE 4
 END,
   request text,

@@ -4,14 +4,15 @@ import { lockFeed } from '../../feed/position.ts';
 import { isVisibleLearner, type Visibility } from '../../organisations/groups/visibility.ts';
 import { statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
-import type { Subject } from '../../engine/scoring/levels.ts';
+import { type Subject, subjects } from '../../engine/scoring/levels.ts';
 
 /**
  * The queue of results that a person must check. A flagged result, an added flag or a learner's request opens a review
  * in the same unit of work, under the feed's lock. At most one review of a result is open.
  */
 
-export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline';
+/** `sample`: a person drew the result at random for internal quality assurance. */
+export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline' | 'sample';
 
 /** `changed`: the result was withdrawn and recorded again with another placement. The new result has its reviews. */
 export type ReviewOutcome = 'confirmed' | 'changed' | 'withdrawn';
@@ -57,15 +58,15 @@ const open = statement('review.open')`
   insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
   select $1, assessment_id, 1, learner_id, subject, $6, string_to_array(flags, ',')
     from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`;
-// The flag person_fit comes from the learner's answers, so an amendment never removes it.
+// The flag person_fit comes from the learner's answers, and sample from a person, so an amendment never removes them.
 const follow = statement('review.follow_flags')`
   with input as (
     select assessment_id, learner_id, subject, string_to_array(flags, ',') as flags, appeared
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::bool[]) as g(assessment_id, learner_id, subject, flags, appeared)),
   followed as (
     update review r set flags = array(
-             select f.flag from unnest(array['needs_review', 'person_fit', 'borderline']) with ordinality as f(flag, n)
-              where f.flag = any(g.flags) or (f.flag = 'person_fit' and f.flag = any(r.flags)) order by f.n)
+             select f.flag from unnest(array['needs_review', 'person_fit', 'borderline', 'sample']) with ordinality as f(flag, n)
+              where f.flag = any(g.flags) or (f.flag in ('person_fit', 'sample') and f.flag = any(r.flags)) order by f.n)
       from input g
      where r.organisation_id = $1 and r.assessment_id = g.assessment_id and r.decided_at is null
     returning r.assessment_id)
@@ -146,6 +147,29 @@ export async function requestReview(
   const at = new Date(work.nowMs);
   const values = [organisationId, assessment_id, learner_id, subjectOf(facet), at, dueAt, request];
   await work.tx.query(insertRequest, values);
+}
+
+const sample = statement('review.sample')`
+  with drawn as (
+    select a.assessment_id, a.learner_id, ($3::text[])[(a.facet >> 3) + 1] as subject from assessment a
+     where a.organisation_id = $1 and a.assessment_id = any($2::uuid[]) and a.body is not null),
+  marked as (
+    update review r set flags = array_remove(r.flags, 'sample') || '{sample}'::text[]
+      from drawn d
+     where r.organisation_id = $1 and r.assessment_id = d.assessment_id and r.decided_at is null
+    returning r.assessment_id)
+  insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
+  select $1, d.assessment_id, ${nextNumber('d.assessment_id')}, d.learner_id, d.subject, $4, '{sample}'
+    from drawn d where not exists (select from marked m where m.assessment_id = d.assessment_id)`;
+
+/** Opens a review of each drawn result. An open review of the result gets the flag. */
+export async function addToSample(
+  work: UnitOfWork,
+  organisationId: number,
+  assessmentIds: readonly string[],
+): Promise<void> {
+  await lockFeed(work, organisationId);
+  await work.tx.query(sample, [organisationId, assessmentIds, subjects, new Date(work.nowMs)]);
 }
 
 const assign = statement('review.assign')`

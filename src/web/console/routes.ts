@@ -26,6 +26,7 @@ import { inviteRoutes } from './invitations/invite.ts';
 import { reviewChosenRoutes } from './reviews/chosen.ts';
 import { reviewChangeRoutes } from './reviews/change.ts';
 import { reviewResultRoutes } from './reviews/result.ts';
+import { reviewSampleRoutes } from './reviews/sample.ts';
 import { reviewRoutes } from './reviews/review.ts';
 import { learnerRoutes } from './learners/learner.ts';
 import { chosenRoutes } from './learners/chosen.ts';
@@ -73,6 +74,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...scheduledReportRoutes,
   ...ilrRoutes,
   ...reviewRoutes,
+  ...reviewSampleRoutes,
   ...reviewResultRoutes,
   ...reviewChosenRoutes,
   ...reviewChangeRoutes,

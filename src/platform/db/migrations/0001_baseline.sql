@@ -743,12 +743,13 @@ create table review (
   request         text,
   -- The person who should decide: a reviewer, or a tutor of the learner.
   assigned_to     uuid,
-  -- The order of the queue: the engines differ, answers that changed in the middle, a learner who asks, and last what
-  -- is merely close to a boundary, which is half of all results.
+  -- The order of the queue: the engines differ, answers that changed in the middle, a learner who asks, what is
+  -- merely close to a boundary, and last a random sample.
   rank            int2 not null generated always as (
     case when 'needs_review' = any(flags) then 1
          when 'person_fit' = any(flags) then 2
          when requested_at is not null then 3
+         when flags = '{sample}' then 5
          else 4 end) stored,
   outcome         text check (outcome in ('confirmed', 'changed', 'withdrawn')),
   decided_at      timestamptz,

@@ -1,6 +1,5 @@
 import { confirmResult, versionOf } from '../../../governance/result-reviews/decide.ts';
 import { assignReviews } from '../../../records/results/reviews.ts';
-import { teamsOfStaff } from '../../../organisations/teams.ts';
 import { reviewers } from '../../../organisations/users/roles.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -14,7 +13,7 @@ import { visibilityOf } from '../kit/reader.ts';
 import { type Answer, type ConsoleRoute, type Visit, post } from '../kit/route.ts';
 import { reasonFault, refusalWords } from './change.ts';
 import { type ReviewedResult, findResult } from './result.ts';
-import { assignees, keptQueue, levelWords } from './review.ts';
+import { assignees, keptQueue, levelWords, visibleTo } from './review.ts';
 import { withQuery } from '../kit/paging.ts';
 import { table } from '../kit/table.ts';
 
@@ -40,15 +39,12 @@ async function chosen(visit: Visit): Promise<Answer> {
 }
 
 async function assign(visit: Visit, ids: readonly string[]): Promise<Answer> {
-  const { app, organisationId, form: sent, change } = visit;
+  const { organisationId, form: sent, change } = visit;
   const person = sent.raw('person');
   const member = (await assignees(visit)).get(person);
   if (member === undefined && person !== 'none')
     return message(visit, 'No person is chosen', 'Go back and choose the person who should decide.', 422);
-  const [visibility, visibleToAssignee] = await Promise.all([
-    visibilityOf(visit),
-    member?.role === 'tutor' ? teamsOfStaff(app.db, organisationId, member.user_id) : null,
-  ]);
+  const [visibility, visibleToAssignee] = await Promise.all([visibilityOf(visit), visibleTo(visit, member)]);
   const options = { to: member?.user_id ?? null, visibility, visibleToAssignee };
   const assigned = await change(
     (work) => assignReviews(work, organisationId, ids, options),

@@ -1,4 +1,5 @@
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
+import { teamsOfStaff } from '../../../organisations/teams.ts';
 import { type Member, listMembers } from '../../../organisations/users/members.ts';
 import type { Review } from '../../../records/results/results.ts';
 import { chosenGroups, groupFields, tutorField } from '../results/filter.ts';
@@ -14,16 +15,17 @@ import type {
   DecidedReview,
 } from '../../../governance/result-reviews/queue.ts';
 import { countWaiting, findDecided, findWaiting, rankOf, ranks } from '../../../governance/result-reviews/queue.ts';
+import { findSample } from '../../../governance/result-reviews/sample.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { day, moment, notice, code, label } from '../kit/blocks.ts';
 import { any, Fields, fieldsOf, tickBox } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { type Answer, type ConsoleRoute, type Visit, get } from '../kit/route.ts';
 import { filteredVisibility, visibilityOf, actorNames } from '../kit/reader.ts';
-import { learnerReaders, peopleReaders, reviewers } from '../../../organisations/users/roles.ts';
+import { learnerReaders, peopleReaders, reviewers, samplers } from '../../../organisations/users/roles.ts';
 import { listPage } from '../kit/page.ts';
 import { readToken, readPage, uuidIn, withQuery } from '../kit/paging.ts';
-import { plain, wideOnly } from '../kit/table.ts';
+import { type Columns, plain, wideOnly } from '../kit/table.ts';
 
 /** Pages for the queue of reviews: results with a flag, and results whose learner asks for a review. */
 
@@ -34,6 +36,7 @@ export const whyWords: Record<Why, string> = {
   person_fit: 'Answers changed in the middle',
   request: 'Requested by the learner',
   borderline: 'Close to a boundary',
+  sample: 'Random sample',
 };
 
 export const outcomeWords: Record<DecidedReview['outcome'], string> = {
@@ -107,6 +110,13 @@ export async function assignees({ app, organisationId, role, userId }: Visit): P
   return new Map(members.filter(isOffered).map((one) => [one.user_id, one]));
 }
 
+export const assigneeChoices = (people: Map<string, Member>) =>
+  [...people.values()].map((one) => ({ value: one.user_id, label: one.full_name }));
+
+/** The learners whom an assignee may see. */
+export const visibleTo = ({ app, organisationId }: Visit, member: Member | undefined): Promise<Visibility> | null =>
+  member?.role === 'tutor' ? teamsOfStaff(app.db, organisationId, member.user_id) : null;
+
 /** Reads the page token, which has the form `RANK.MILLISECONDS.ID`. */
 function readPlace(query: URLSearchParams): PageToken | null {
   const [rank, ms, assessmentId] = readToken(query.get('after'), 'int4', 'ms', 'uuid') ?? [];
@@ -144,19 +154,24 @@ const notices = {
 };
 
 async function queue(visit: Visit): Promise<Answer> {
-  const { app, base, organisationId: id, zone, path, query } = visit;
+  const { app, base, organisationId: id, path, query } = visit;
   const filter = readFilter(query);
-  const visibility = await visibilityOf(visit);
   const now = new Date(app.clock.nowMs());
-  if (filter.state === 'decided') return decidedPage(visit, visibility);
-  const queue = await readQueue(visit);
-  const [counts, { rows, last }, people, who, tutors, groups] = await Promise.all([
-    countWaiting(app.db, id, { visibility: queue.visibility, max: limits.maxCounted + 1, now }),
-    readPage((limit) => findWaiting(app.db, id, filter, { ...queue, after: readPlace(query), limit })),
-    assignees(visit),
+  const [queue, who, tutors, groups] = await Promise.all([
+    readQueue(visit),
     deciderOf(visit),
     tutorField(visit),
     groupFields(visit),
+  ]);
+  if (filter.state === 'decided')
+    return decidedPage(visit, { ...queue, subject: filter.subject }, who, [tutors, groups]);
+  const sampleId = uuidIn(query, 'sample');
+  const [visibility, counts, { rows, last }, people, sampled] = await Promise.all([
+    visibilityOf(visit),
+    countWaiting(app.db, id, { visibility: queue.visibility, max: limits.maxCounted + 1, now }),
+    readPage((limit) => findWaiting(app.db, id, filter, { ...queue, after: readPlace(query), limit })),
+    assignees(visit),
+    sampleId && findSample(app.db, id, sampleId, now),
   ]);
   const kept = keptQueue(query);
   const isFiltered = kept.size > 0 || query.has('after');
@@ -167,27 +182,16 @@ async function queue(visit: Visit): Promise<Answer> {
   return listPage<Waiting>(visit, {
     title: 'Reviews',
     says: 'Results that a person should review before use. Confirm each result, or change its placement.',
-    intro: [notice(query, notices), !filter.asked && asking(counts, base)],
+    actions: samplers.includes(visit.role) && html`<a href="${path}/sample">Draw sample</a>`,
+    intro: [
+      notice(query, { ...notices, sampled: `The sample is drawn: ${sampled}.` }),
+      !filter.asked && asking(counts, base),
+    ],
     filters: (q) => [filterFields(q, counts), tutors, assignedField(q, visit, people), groups],
     caption: filter.asked ? 'Requested reviews, earliest deadline first' : 'Waiting results, most important first',
     none: isFiltered ? html`No waiting result matches. <a href="${path}">Show all waiting results</a>.` : nothing,
     rows,
-    columns: {
-      Learner: (row) =>
-        html`<a href="${withQuery(`${path}/${row.assessment_id}`, kept, { queue: '1' })}">${name(row.full_name)}</a>`,
-      ...(reviewers.includes(visit.role) && {
-        Choose: (row: Waiting) => tickBox('review', row.assessment_id, row.full_name),
-      }),
-      Reference: wideOnly((row) => code(row.ref)),
-      Subject: plain((row) => shortSubjectNames[row.subject]),
-      Placement: plain(levelWords),
-      Assessed: wideOnly((row) => day(row.assessed_at, zone)),
-      'Answer due': plain(
-        (row) => row.due_at && html`<span class="narrow-only">Due </span>${dueCell(row, now.getTime(), zone)}`,
-      ),
-      'Assigned to': wideOnly((row) => row.assigned_to !== null && who(row.assigned_to)),
-      Reason: plain(reasonsOf),
-    },
+    columns: columnsFor(visit, kept, who, now),
     around: (shown) =>
       rows.length === 0 || !reviewers.includes(visit.role) ? shown : chooseForm(visit, people, shown),
     next:
@@ -198,49 +202,63 @@ async function queue(visit: Visit): Promise<Answer> {
   });
 }
 
+function columnsFor(visit: Visit, kept: URLSearchParams, who: (actor: string) => string, now: Date): Columns<Waiting> {
+  const { path, zone } = visit;
+  return {
+    Learner: (row) =>
+      html`<a href="${withQuery(`${path}/${row.assessment_id}`, kept, { queue: '1' })}">${name(row.full_name)}</a>`,
+    ...(reviewers.includes(visit.role) && {
+      Choose: (row: Waiting) => tickBox('review', row.assessment_id, row.full_name),
+    }),
+    Reference: wideOnly((row) => code(row.ref)),
+    Subject: plain((row) => shortSubjectNames[row.subject]),
+    Placement: plain(levelWords),
+    Assessed: wideOnly((row) => day(row.assessed_at, zone)),
+    'Answer due': plain(
+      (row) => row.due_at && html`<span class="narrow-only">Due </span>${dueCell(row, now.getTime(), zone)}`,
+    ),
+    'Assigned to': wideOnly((row) => row.assigned_to !== null && who(row.assigned_to)),
+    Reason: plain(reasonsOf),
+  };
+}
+
 function chooseForm(visit: Visit, people: Map<string, Member>, shown: Content): Content {
-  const choices = [...people.values()].map((one) => ({ value: one.user_id, label: one.full_name }));
-  const person = fieldsOf(visit).select(
-    'person',
-    'Assign to',
-    any([...choices, { value: 'none', label: 'Not assigned' }], 'Choose'),
-  );
+  const choices = [...assigneeChoices(people), { value: 'none', label: 'Not assigned' }];
+  const person = fieldsOf(visit).select('person', 'Assign to', any(choices, 'Choose'));
   const to = withQuery(`${visit.path}/chosen`, keptQueue(visit.query), {});
   return html`<form method="post" action="${to}">${shown}<div class="actions"><button name="press" value="confirm">Confirm selected results</button></div>${person}<div class="actions"><button class="second" name="press" value="assign">Assign selected results</button></div></form>`;
 }
 
 function assignedField(q: Fields, { userId }: Visit, people: Map<string, Member>): Content {
-  const others = [...people.values()].filter((one) => one.user_id !== userId);
-  const choices = others.map((one) => ({ value: one.user_id, label: one.full_name }));
-  return q.select('assigned', 'Assigned to', any([{ value: 'me', label: 'Me' }, ...choices]));
+  const others = assigneeChoices(people).filter((one) => one.value !== userId);
+  return q.select('assigned', 'Assigned to', any([{ value: 'me', label: 'Me' }, ...others]));
 }
 
 function filterFields(q: Fields, counts: Counts | null): Content {
-  const why = (Object.keys(ranks) as Why[]).map((one) => {
-    const counted = counts === null ? '' : ` (${upTo(counts[one], limits.maxCounted)})`;
-    return [one, whyWords[one] + counted];
-  });
+  const why = (Object.keys(ranks) as Why[]).map((one) => [
+    one,
+    counts && `${whyWords[one]} (${upTo(counts[one], limits.maxCounted)})`,
+  ]);
   return [
     q.select('state', 'Show', states),
-    q.select('why', 'First reason', any(Object.fromEntries(why))),
+    counts && q.select('why', 'First reason', any(Object.fromEntries(why))),
     q.select('subject', 'Subject', any(shortSubjectNames)),
   ];
 }
 
-async function decidedPage(visit: Visit, visibility: Visibility): Promise<Answer> {
+type DecidedFilter = Queue & Pick<Filter, 'subject'>;
+
+async function decidedPage(visit: Visit, filter: DecidedFilter, who: (actor: string) => string, more: Content) {
   const { app, organisationId: id, zone, path, query } = visit;
   const place = readPlace(query);
   const before = place && { at: place.openedAt, assessmentId: place.assessmentId };
-  const [{ rows, last }, who] = await Promise.all([
-    readPage((limit) => findDecided(app.db, id, { visibility, before, limit })),
-    deciderOf(visit),
-  ]);
+  const { rows, last } = await readPage((limit) => findDecided(app.db, id, { ...filter, before, limit }));
   return listPage(visit, {
     title: 'Reviews',
-    intro: html`<p>Results that a person has reviewed, with the decisions.</p>`,
-    filters: (q) => filterFields(q, null),
+    says: 'Results that a person has reviewed, with the decisions.',
+    filters: (q) => [filterFields(q, null), more],
     caption: 'Decisions, newest first',
-    none: 'There is no decision yet. Decisions on waiting results appear here.',
+    none: 'No decision matches. Decisions on waiting results appear here.',
     rows,
     columns: {
       Learner: (row) =>

@@ -143,5 +143,17 @@ suite('the queue of reviews as a series', () => {
     for (const to of [auditor.userId, 'x', '']) assert.equal((await assign(owner, to, 0)).status, 422);
     assert.equal((await assign(auditor, auditor.userId, 0)).status, 404);
     assert.doesNotMatch((await auditor.get(`${base}/review`)).text, /name="review"/);
+    await service.app.db.query(
+      "update review set outcome = 'confirmed', decided_at = opened_at, decided_by = 'operator' where organisation_id = $1",
+      [org.id],
+    );
+    const decided = (person: Person, query = '') => shownOn(person, `?state=decided${query}`);
+    assert.deepEqual(await decided(owner), [0, 1, 2]);
+    assert.deepEqual(await decided(owner, `&tutor=${tutor.userId}`), [0, 1]);
+    assert.deepEqual(await decided(owner, `&group=${group}`), [1, 2]);
+    assert.deepEqual(await decided(owner, `&group=${group}&tutor=${tutor.userId}&subject=digital`), [1]);
+    assert.deepEqual(await decided(owner, '&subject=maths'), []);
+    assert.deepEqual(await decided(tutor, `&group=${group}`), [1]);
+    assert.match((await owner.get(`${base}/review?state=decided`)).text, /name="group"/);
   });
 });
