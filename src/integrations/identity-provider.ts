@@ -97,7 +97,12 @@ async function discover(app: App, provider: Provider): Promise<OpenId.Configurat
     provider.client_id,
     { client_secret: provider.client_secret },
     undefined,
-    { [oidc.customFetch]: boundedFetch(app), timeout: limits.providerMs / 1000 },
+    {
+      [oidc.customFetch]: boundedFetch(app),
+      timeout: limits.providerMs / 1000,
+      // Without this the library trusts the connection to the provider, and checks no signature of an ID token.
+      execute: [oidc.enableNonRepudiationChecks],
+    },
   );
 }
 

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { systemClock } from '../../../../src/platform/time/clock.ts';
 import { limits } from '../../../../src/platform/config/limits.ts';
-import { setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
+import { connectIdentity, setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../../../support/service.ts';
 import { startReceiver, trustTestAuthority } from '../../../integrations/webhooks/receiver.ts';
-import { visitor } from '../visitor.ts';
+import { personOf, visitor } from '../visitor.ts';
 
 /** Identity providers that attack the service. The organisation chooses the URL, so the service trusts no answer. */
 
@@ -144,5 +145,35 @@ suite('an identity provider that', { concurrency: 8 }, () => {
       const state = new URL(left.headers.location!).searchParams.get('state')!;
       await refusedInTime(`/console/sso/callback?code=x&state=${state}`, [403, 502], one);
       assert.equal((await one.get('/console', typed)).status, 303, 'nobody is signed in');
+    });
+
+  for (const [key, isPublished] of [
+    ['a published key', true],
+    ['another key', false],
+  ] as const)
+    test(`signs a token with ${key}`, async () => {
+      const [published, other] = [0, 1].map(() => generateKeyPairSync('rsa', { modulusLength: 2048 }));
+      let nonce: string | null = null;
+      const { org, path } = await providerThat((reply, at, issuer) => {
+        const jwk = { ...published!.publicKey.export({ format: 'jwk' }), kid: '1', alg: 'RS256', use: 'sig' };
+        if (at === '/keys') return says(reply, { keys: [jwk] });
+        if (at !== '/token') return says(reply, metadata(issuer));
+        const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+        const now = Math.floor(systemClock.nowMs() / 1000);
+        const claims = { iss: issuer, sub: 'owner', aud: org.publicId, nonce, iat: now, exp: now + 60 };
+        const text = `${part({ alg: 'RS256', kid: '1' })}.${part(claims)}`;
+        const { privateKey } = isPublished ? published! : other!;
+        const signature = sign('sha256', Buffer.from(text), privateKey).toString('base64url');
+        return says(reply, { access_token: 'a', token_type: 'bearer', id_token: `${text}.${signature}` });
+      });
+      const { userId } = await personOf(service, org.id, 'owner');
+      const one = visitor(service);
+      const left = new URL((await one.get(path, typed)).headers.location!);
+      nonce = left.searchParams.get('nonce');
+      await service.withUnitOfWork((work) =>
+        connectIdentity(work, org.id, { issuer: left.origin, subject: 'owner', userId }),
+      );
+      await one.get(`/console/sso/callback?code=x&state=${left.searchParams.get('state')}`, typed);
+      assert.equal((await one.get(`/console/${org.publicId}`, typed)).status, isPublished ? 200 : 303);
     });
 });
