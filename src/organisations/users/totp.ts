@@ -49,17 +49,17 @@ export function totpAddress(secret: string, account: string, issuer: string): st
 
 const recoveryCodes = 8;
 
-/** Each code has 80 random bits, so a fast hash such as SHA-256 protects the codes well enough. */
+/** Each code has 120 random bits, so a fast hash such as SHA-256 protects the codes well enough (OWASP ASVS V6.5.2). */
 export function makeRecoveryCodes(random: Random): string[] {
   return Array.from({ length: recoveryCodes }, () =>
-    base32(random.bytes(10))
+    base32(random.bytes(15))
       .toLowerCase()
       .replace(/.{4}(?=.)/g, '$&-'),
   );
 }
 
-/** @returns null for text that can't be a recovery code */
+/** Codes of release 1.0.0 have 16 letters. @returns null for text that can't be a recovery code */
 export function recoveryHash(code: string): Buffer | null {
   const letters = code.toLowerCase().replace(/[^a-z2-7]/g, '');
-  return letters.length === 16 ? hash('sha256', letters, 'buffer') : null;
+  return letters.length === 24 || letters.length === 16 ? hash('sha256', letters, 'buffer') : null;
 }

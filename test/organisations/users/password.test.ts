@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { systemRandom } from '../../../src/platform/crypto/random.ts';
 import { hashPassword, matching, passwordFault } from '../../../src/organisations/users/password.ts';
-import { base32, totpCode, totpStep } from '../../../src/organisations/users/totp.ts';
+import { base32, makeRecoveryCodes, recoveryHash, totpCode, totpStep } from '../../../src/organisations/users/totp.ts';
 
 suite('passwords', () => {
   test('are kept as argon2id with their parameters, and match however letters are composed', async () => {
@@ -73,5 +73,17 @@ suite('codes', () => {
     assert.equal(totpStep(secret, totpCode(secret, at - 60_000), at, 0), null);
     assert.equal(totpStep(secret, totpCode(secret, at), at, step), null);
     assert.equal(totpStep(secret, totpCode(secret, at - 30_000), at, step), null);
+  });
+
+  test('for recovery have at least 112 random bits, and those of release 1.0.0 still count', () => {
+    const codes = makeRecoveryCodes(systemRandom);
+    for (const code of codes) {
+      assert.match(code, /^([a-z2-7]{4}-){5}[a-z2-7]{4}$/);
+      assert.ok(code.replaceAll('-', '').length * 5 >= 112);
+      assert.deepEqual(recoveryHash(code.toUpperCase().replaceAll('-', ' ')), recoveryHash(code));
+    }
+    assert.equal(new Set(codes).size, codes.length);
+    assert.notEqual(recoveryHash('abcd-efgh-ijkl-mnop'), null);
+    assert.equal(recoveryHash(codes[0]!.slice(0, -1)), null);
   });
 });
