@@ -14,6 +14,7 @@ import { metricsTable } from '../../../src/platform/observability/metrics.ts';
 import { exampleOrigin, settingsTable } from '../../../src/platform/config/settings.ts';
 import { architecturePicture } from '../structure/architecture.ts';
 import { projectFiles } from '../structure/source-tree.ts';
+import { asvsAll, asvsCounts, asvsOpen } from './asvs.ts';
 import { clientTypes } from './client-types.ts';
 import { commandsPage } from './commands-page.ts';
 import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
@@ -221,6 +222,9 @@ const makers: Record<string, Maker> = {
   settings,
   metrics,
   growth: () => growth(table),
+  'asvs counts': () => asvsCounts(table),
+  'asvs open': () => asvsOpen(table),
+  'asvs all': () => asvsAll(table),
 };
 
 /** The pages of users. Engineers have the pages in docs/engineering and docs/decisions too. */
