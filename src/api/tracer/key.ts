@@ -65,9 +65,9 @@ function excludedBy(query: string, result: TracedResult): string | null {
 /** Says why a restricted key cannot see the result; null: the key can see the result. */
 function outsideScope({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
-    return 'the learner is in none of the groups that the key is bounded to';
+    return 'the learner is in none of the groups that the key is restricted to';
   const facets = facetsMatching({ subject: subjects });
-  return facets === null || facets.includes(result.facet) ? null : 'the key is bounded to other subjects';
+  return facets === null || facets.includes(result.facet) ? null : 'the key is restricted to other subjects';
 }
 
 const verdict = (reason: Reason, sentence: string, poll: Poll | null = null, at = poll?.at ?? null): KeyVerdict => ({

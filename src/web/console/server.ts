@@ -88,7 +88,7 @@ async function smaller(request: FastifyRequest, reply: FastifyReply, payload: un
 /** An unknown page, a page of another organisation and a page for other roles get the same 404. */
 const notFound: Answer = {
   status: 404,
-  ...messagePage('Page not found', 'Check the URL, or go back to the dashboard.'),
+  ...messagePage('Page not found', 'There is no such page, or your role can’t open it. Ask an owner or admin.'),
 };
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });

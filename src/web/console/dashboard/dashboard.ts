@@ -31,9 +31,9 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
     countInvitations(app.db, id, visibility, nowMs),
   ]);
   const review = `${base}/review`;
-  const ending = `within ${limits.expiringDays} days, not begun`;
-  const unopened = `not begun for ${limits.unopenedDays} days`;
-  const apart = 'to review: engines a level or more apart';
+  const ending = `within ${limits.expiringDays} days, not started`;
+  const unopened = `not started for ${limits.unopenedDays} days`;
+  const apart = 'to review: scoring methods a level or more apart';
   const changed = 'to review: answers changed in the middle';
   return [
     line(

@@ -16,12 +16,11 @@ import { type LearnerListed, browseLearners, listLearners } from '../../../recor
 import { labelsOfKeys } from '../../../integrations/access-keys/keys.ts';
 import { nilUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { code, label } from '../kit/blocks.ts';
+import { code, label, typeWords } from '../kit/blocks.ts';
 import { type Faults, buttonForm, hiddenField } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { latestResults } from '../learners/learners.ts';
-import { typeWords } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, formRoutes } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
 import { hasWords } from '../../../platform/validation/words.ts';

@@ -7,7 +7,7 @@ import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { managers, learnerReaders } from '../../../organisations/users/roles.ts';
 import { actorNames, noTeamNote, visibilityOf } from '../kit/reader.ts';
-import { day, facts, instant, notice, countWords, code, label } from '../kit/blocks.ts';
+import { day, facts, instant, notice, countWords, code, label, typeWords } from '../kit/blocks.ts';
 import { any, isFaulty } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import {
@@ -18,7 +18,6 @@ import {
   learnerName,
   newGroupFaults,
   reachInWords,
-  typeWords,
   unlessTooMany,
   membersPart,
 } from './members.ts';

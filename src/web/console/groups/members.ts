@@ -285,11 +285,6 @@ export function groupPath({ base, role }: Visit, group: Pick<GroupRow, 'group_id
   return `${base}/${among}/${group.group_id}`;
 }
 
-export function typeWords(type: string): string {
-  const words = type.replaceAll('_', ' ');
-  return words[0]!.toUpperCase() + words.slice(1);
-}
-
 export const learnersInWords = (count: number): string =>
   `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 

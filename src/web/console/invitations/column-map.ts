@@ -48,7 +48,7 @@ export function columnsPage(visit: Visit, { message, columns, table }: UnknownCo
     title: 'Choose columns',
     back: asking.back,
     faults,
-    intro: html`<p>Choose what each column of your table contains. Your organisation’s next table is read in this way.</p>`,
+    intro: html`<p>Choose what each column of your table contains. Nothing is read from a column at “Leave out”. Your organisation’s next table is read in this way.</p>`,
     button: 'Check rows',
     upload: true,
     fields: (f) => [

@@ -41,8 +41,8 @@ async function followUp(visit: Visit): Promise<Answer> {
     says: 'Learners who need a reminder, help, an answer or another assessment.',
     main: [
       filters(path, [tutors, fields]),
-      html`<ul class="choices"><li><a href="${to('invitations', 'unopened')}">Not started for ${limits.unopenedDays} days</a></li><li><a href="${to('invitations', 'paused')}">Stopped in the middle</a></li><li><a href="${to('review', 'asked')}">Reviews that learners wait for, overdue first</a></li></ul>`,
-      html`<h2>Retake due</h2><p>${gapDays === null ? html`Enter the days between two assessments in ${settings}. This list then shows who may take a subject again.` : meaning}</p>`,
+      html`<ul class="choices"><li><a href="${to('invitations', 'sent')}">Not started</a></li><li><a href="${to('invitations', 'unopened')}">Not started for ${limits.unopenedDays} days</a></li><li><a href="${to('invitations', 'paused')}">Stopped in the middle</a></li><li><a href="${to('review', 'asked')}">Reviews that learners wait for, overdue first</a></li></ul>`,
+      html`<h2>Retake due</h2><p>${gapDays === null ? html`An owner or admin can enter the days between two assessments in ${settings}. This list then shows who may take a subject again.` : meaning}</p>`,
       gapDays !== null &&
         chooseForm(
           visit,

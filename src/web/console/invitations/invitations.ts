@@ -60,18 +60,18 @@ export const purposeNames: Record<Purpose, string> = {
 };
 
 const states: States<InvitationState> = {
-  sent: ['wait', 'Not begun'],
-  opened: ['info', 'Begun'],
+  sent: ['wait', 'Not started'],
+  opened: ['info', 'Started'],
   paused: ['info', 'Paused'],
-  used: ['good', 'Used'],
+  used: ['good', 'Finished'],
   expired: ['bad', 'Expired'],
   cancelled: ['off', 'Cancelled'],
 };
 
 const listNames: Record<InvitationList, string> = {
   ...wordsOf(states),
-  unopened: `Not begun for ${limits.unopenedDays} days`,
-  ending: `Ends within ${limits.expiringDays} days, not begun`,
+  unopened: `Not started for ${limits.unopenedDays} days`,
+  ending: `Ends within ${limits.expiringDays} days, not started`,
 };
 
 /** Lists that are sorted by the end of the invitation. All other lists are sorted by its start. */
@@ -148,7 +148,7 @@ async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): P
     faults,
     main: [
       notice(query, {
-        invited: 'The learner is invited.',
+        invited: `The learner is invited. ${one.mailed_at === null ? 'No email was sent: give the learner the link below.' : 'The email is being sent.'}`,
         again: 'The learner already had this open invitation. No credit was used.',
         extended: 'The last day is changed.',
         cancelled: 'The invitation is cancelled. Its link no longer works.',

@@ -8,10 +8,9 @@ import { type TableRow, inviteColumns } from '../../../sittings/invitations/runs
 import { limits } from '../../../platform/config/limits.ts';
 import { readOrganisation } from '../../../organisations/organisations.ts';
 import { inviters } from '../../../organisations/users/roles.ts';
-import { facts, moment, progress, number, count, code, day, label } from '../kit/blocks.ts';
+import { facts, moment, progress, number, count, code, day, label, typeWords } from '../kit/blocks.ts';
 import { type Faults, hiddenField, fieldsOf, faultsIn } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
-import { typeWords } from '../groups/members.ts';
 import { listTeams } from '../../../sittings/invitations/runs/context.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { doubtsForm, runOf, checkTable, readRowsSent } from './invite.ts';
@@ -128,7 +127,7 @@ async function draftPage(visit: Visit, found: Run, faults: Faults = {}): Promise
       isRight && missing <= 0 && beginForm(visit, found),
       table<Preview>('All rows', preview, {
         Row: ({ row }) => String(row.row_no),
-        Reference: ({ row }) => row.cells?.ref,
+        Reference: ({ row }) => row.cells?.ref ?? 'None',
         Name: ({ row }) => row.cells?.full_name && name(row.cells.full_name),
         ...plannedColumns(visit, groups),
         Action: ({ says }) => says,
@@ -325,8 +324,8 @@ const outcomeFacts = ({ zone }: Visit, found: Run): Markup =>
     'New invitations': number(found.invited),
     'Open invitations reused': number(found.again),
     Refused: number(found.refused),
-    Begun: moment(found.started_at, zone),
-    Ended: moment(found.finished_at, zone),
+    Started: moment(found.started_at, zone),
+    Done: moment(found.finished_at, zone),
   });
 
 async function reportPage(visit: Visit, found: Run): Promise<Answer> {
@@ -340,7 +339,8 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
     title: isCancelled ? 'The invitations were stopped' : `${count(all, 'learner is', 'learners are')} invited`,
     back: { to: `${base}/invite`, label: 'Invite learners' },
     main: [
-      all > 0 && html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards</a></p>`,
+      all > 0 &&
+        html`<p>${found.mails ? 'The service sends the link to each learner with an email address.' : 'No email was sent. Give each learner the link or card.'}</p><p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards</a></p>`,
       isCancelled &&
         html`<p>The invitations stopped after ${count(doneOf(found), 'row')} of ${number(found.total)}. The invited learners stay invited. The other rows are deleted. ${whyCancelled(found)}</p>`,
       outcomeFacts(visit, found),

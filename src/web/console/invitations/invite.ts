@@ -147,7 +147,7 @@ async function tablePage(visit: Visit): Promise<Answer> {
 }
 
 const states: Record<Run['status'], string> = {
-  draft: 'Not begun',
+  draft: 'Not started',
   running: 'Running',
   waiting: 'Waiting for credits',
   cancelled: 'Cancelled',

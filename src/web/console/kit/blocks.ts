@@ -93,3 +93,9 @@ export const label = (kind: LabelKind, text: string): Markup => html`<span class
 export const shortId = (id: string): Markup => html`<code data-copy="${id}" title="${id}">${id.slice(0, 8)}</code>`;
 
 export const codeLink = (code: string): Markup => html`<a href="${errorPage(code)}"><code>${code}</code></a>`;
+
+/** Such as “Funding stream” for “funding_stream”. */
+export function typeWords(type: string): string {
+  const words = type.replaceAll('_', ' ');
+  return words[0]!.toUpperCase() + words.slice(1);
+}

@@ -38,6 +38,8 @@ type TextMore = More & {
   width?: 10 | 20 | 40;
   readonly?: boolean;
   autofocus?: boolean;
+  /** Takes only the ID of a record: a browser refuses a person’s name, which must not be in a URL. */
+  isId?: boolean;
 };
 
 type Sent = Pick<Form, 'raw' | 'text' | 'all'> & Partial<Pick<Form, 'kept'>>;
@@ -86,13 +88,14 @@ export class Fields {
 
   /** A password is never sent back to the browser. */
   text(name: string, label: string, more: TextMore = {}): Markup {
-    const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus } = more;
+    const { type = 'text', autocomplete = 'off', inputmode, initial = '', readonly, autofocus, isId } = more;
     const { width = type === 'date' ? 20 : 40 } = more;
     const typed = this.#sent.text(name);
     const shown = this.#isKept(name) && readonly !== true ? typed : (this.#value(name, more) ?? (typed || initial));
     const value = type === 'password' ? (more.value ?? null) : shown;
     const own = attributes({ id: name, name, type, value, autocomplete, inputmode, readonly, autofocus });
-    const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null });
+    const rule = isId ? { pattern: String.raw`\s*[0-9A-Fa-f\-]{36}\s*`, title: 'An ID of 36 characters' } : {};
+    const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null, ...rule });
     return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
   }
 

@@ -8,7 +8,7 @@ import { isUuid } from '../../../platform/crypto/random.ts';
 import { hiddenField, any, fieldsOf } from './form.ts';
 import { name } from './frame.ts';
 import type { Visit } from './route.ts';
-import { number } from './blocks.ts';
+import { number, typeWords } from './blocks.ts';
 import type { Form } from '../../../api/http/form.ts';
 
 /** A field for any number of groups, without a script. Its search button sends the form to the same page. */
@@ -27,7 +27,7 @@ export const enterButton = (): Content =>
 
 function box(group: GroupRow, n: number, chosen: boolean): Content {
   const id = `groups-${n}`;
-  return html`<div class="choice"><input${attributes({ id, name: 'groups', type: 'checkbox', value: group.group_id, checked: chosen })}><label for="${id}">${name(group.name)} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></label></div>`;
+  return html`<div class="choice"><input${attributes({ id, name: 'groups', type: 'checkbox', value: group.group_id, checked: chosen })}><label for="${id}">${name(group.name)} <span class="hint">${typeWords(group.type)} ${group.ref}${group.active ? '' : ', archived'}</span></label></div>`;
 }
 
 export async function groupField(
@@ -49,7 +49,7 @@ export async function groupField(
     isSearched ? searchGroups(app.db, id, { type, text, not: isFew ? [] : chosenIds }, limits.groupsListed) : [],
   ]);
   const isChosen = new Set(chosen.map((group) => group.group_id));
-  const choices = types.map((one) => ({ value: one.type, label: `${one.type} (${number(one.groups)})` }));
+  const choices = types.map((one) => ({ value: one.type, label: `${typeWords(one.type)} (${number(one.groups)})` }));
   const f = fieldsOf(visit);
   return fieldset(
     options,

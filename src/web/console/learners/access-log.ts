@@ -2,7 +2,7 @@ import { html } from '../../../platform/html/html.ts';
 import { type AccessLogEntry, readAccessLog, recordAccess } from '../../../governance/access-log/access-log.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { actorNames } from '../kit/reader.ts';
-import { instant, code } from '../kit/blocks.ts';
+import { instant, typeWords } from '../kit/blocks.ts';
 import { learnerOf } from './erasure.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, statusOf } from '../kit/route.ts';
 import { auditReaders } from '../../../organisations/users/roles.ts';
@@ -38,11 +38,8 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
 
 const words: Record<string, string> = {
   '/learners/{learner_id}': 'Learner',
-  '/learners/{learner_id}/export': 'Export learner data',
   '/learners/{learner_id}/lookups': 'Access log',
-  '/learners/{learner_id}/merge/{other_id}': 'Merge learners',
   '/results/{assessment_id}': 'Result',
-  '/review/{assessment_id}': 'Review',
   '/invitations/{invitation_id}': 'Invitation',
   '/invite/one': 'Invite one learner',
   '/trace': 'Trace result',
@@ -69,7 +66,7 @@ async function lookups(visit: Visit): Promise<Answer> {
     columns: {
       Time: (one) => instant(one.at, zone),
       Person: (one) => by(one.user_id),
-      Page: (one) => words[one.page] ?? code(one.page),
+      Page: (one) => words[one.page] ?? typeWords(one.page.match(/([\w-]+)(?:\/\{\w+\})?$/)![1]!),
     },
     next: last && String(last.at.getTime()),
   });

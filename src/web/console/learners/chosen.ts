@@ -7,7 +7,8 @@ import { membershipRuns, orderMoves } from '../../../organisations/groups/runs.t
 import { inviters, managers } from '../../../organisations/users/roles.ts';
 import { findChosen, groupsOfChosen } from '../../../records/directory/chosen.ts';
 import { teamField, withinOf } from '../invitations/invite.ts';
-import { learnersInWords, reachInWords, typeWords, noneSelected } from '../groups/members.ts';
+import { learnersInWords, reachInWords, noneSelected } from '../groups/members.ts';
+import { typeWords } from '../kit/blocks.ts';
 import { type Choice, type Faults, any, chosenIds, hiddenField, isFaulty } from '../kit/form.ts';
 import { formPage, messagePage } from '../kit/page.ts';
 import { visibilityOf } from '../kit/reader.ts';
@@ -81,7 +82,7 @@ async function groupPage(visit: Visit, action: Action, ids: string[], faults: Fa
     title: `${button}?`,
     back,
     faults,
-    intro: html`<p>${reachInWords(reach, limits.reachCounted)} get a new position, so platforms read them again. You can reverse the change later.</p>`,
+    intro: html`<p>Platforms read ${reachInWords(reach, limits.reachCounted)} again at their next sync. You can reverse the change later.</p>`,
     button,
     danger: action === 'leave',
     to: `${base}/learners/chosen/change`,
@@ -90,7 +91,7 @@ async function groupPage(visit: Visit, action: Action, ids: string[], faults: Fa
       action !== 'add' &&
         f.select('old', 'Old group', any(own.map(choice), 'Choose a group'), {
           hint: says,
-          initial: own.length === 1 ? own[0]!.group_id : '',
+          initial: own.length === 1 ? own[0]!.group_id : visit.form.raw('group'),
         }),
       ['action', 'learners', 'once'].map((name) =>
         hiddenField(name, { action, learners: ids.join(' '), once: app.random.uuid() }[name]!),

@@ -37,7 +37,7 @@ async function showErase(visit: Visit, one: ErasurePreview): Promise<Answer> {
     ],
     intro: [
       facts({
-        'Results that become tombstones': count(one.results, 'result'),
+        'Results that platforms delete (tombstones)': count(one.results, 'result'),
         'Evidence packs that are deleted': count(one.evidence, 'evidence pack'),
         'Invitations that end': `${count(one.open_invitations, 'open invitation')}, of ${one.invitations} in all`,
         'Credits that are returned': count(one.credits_returned, 'credit'),

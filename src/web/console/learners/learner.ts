@@ -2,7 +2,7 @@ import { shortLevel } from '../../../records/evidence/content.ts';
 import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
 import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import { dayWords, day, facts, instant, moment, notice, code, shortId } from '../kit/blocks.ts';
+import { dayWords, day, facts, instant, moment, notice, code, shortId, typeWords } from '../kit/blocks.ts';
 import { contentOf } from '../../../records/results/body.ts';
 import { readResumedAt } from '../../../feed/position.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -16,10 +16,10 @@ import type {
 import { findLearnerHead, readRecord } from '../../../records/directory/learner-page.ts';
 import { idleEnd } from '../../../sittings/working-time.ts';
 import { type ResultSummary, findLearnerSummary } from '../../../api/tracer/identifier-lookup.ts';
-import { inviters, managers, roles } from '../../../organisations/users/roles.ts';
+import { auditReaders, inviters, managers, roles } from '../../../organisations/users/roles.ts';
 import { actorNames, visibilityOf } from '../kit/reader.ts';
 import { name } from '../kit/frame.ts';
-import { groupPath, typeWords } from '../groups/members.ts';
+import { groupPath } from '../groups/members.ts';
 import { stateWords } from './learners.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
 import { traceLink } from '../organisation/trace.ts';
@@ -56,6 +56,7 @@ async function learner(visit: Visit): Promise<Answer> {
       notice(query, {
         renamed: 'The name is corrected, here and in every result.',
         email: 'The email address is changed.',
+        withdrawn: 'The result is withdrawn.',
         same: 'Nothing was changed. Your entry equals the stored value.',
       }),
       html`<p>Results, evidence packs, invitations, groups and history of this learner.</p>`,
@@ -86,8 +87,9 @@ function actions({ base, role }: Visit, { learner_id: id, ref, email }: LearnerH
   const canInvite = ref !== null && inviters.includes(role);
   const invite = canInvite && html`<a href="${base}/invite/one?learner_id=${id}">Invite learner</a>`;
   const report = html`<a href="${here}/report">Learner report (PDF)</a>`;
-  if (!managers.includes(role)) return html`<div class="actions">${invite}${report}</div>`;
-  return html`<div class="actions">${invite}${report}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a><a href="${here}/lookups">Access log</a><a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a class="danger" href="${here}/erase">Erase learner</a></div>`;
+  const log = auditReaders.includes(role) && html`<a href="${here}/lookups">Access log</a>`;
+  if (!managers.includes(role)) return html`<div class="actions">${invite}${report}${log}</div>`;
+  return html`<div class="actions">${invite}${report}<a href="${here}/name">Correct name</a><a href="${here}/email">${email === null ? 'Add email address' : 'Change email address'}</a><a href="${here}/reference">${ref === null ? 'Add reference' : 'Change reference'}</a><a href="${here}/merge">Merge with another learner</a>${log}<a href="${here}/export">Export learner data</a><a href="${here}/hold">Place legal hold</a><a href="${base}/data-protection/open?learner=${id}">Record request</a><a class="danger" href="${here}/erase">Erase learner</a></div>`;
 }
 
 async function tombstone(visit: Visit, head: LearnerHead): Promise<Answer> {
@@ -142,7 +144,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const label = shortSubjectNames[subject];
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
   return html`<section class="beside"><h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
-    Assessed: (row) => day(row.assessed_at, zone),
+    Assessed: (row) => html`<a href="${base}/results/${row.assessment_id}">${day(row.assessed_at, zone)}</a>`,
     Level: plain(({ standing }) => standing.level ?? 'Not placed'),
     '95 % interval': ({ standing }) => intervalWords(standing),
     Flags: (row) => flagsOf(row),

@@ -17,10 +17,10 @@ import {
 import { invitationStates } from '../../../records/directory/invitation-state.ts';
 import { subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
-import { type States, countWords, day, number, code, label, wordsOf } from '../kit/blocks.ts';
+import { type States, countWords, day, number, code, label, typeWords, wordsOf } from '../kit/blocks.ts';
 import type { Choice, Faults, Fields } from '../kit/form.ts';
 import { buttonForm, faultSummary, hiddenField, any, fieldsOf, tickBox } from '../kit/form.ts';
-import { isTeam, typeWords } from '../groups/members.ts';
+import { isTeam } from '../groups/members.ts';
 import { type Answer, type ConsoleRoute, type Visit, get, post } from '../kit/route.ts';
 import { noTeamNote, visibilityOf } from '../kit/reader.ts';
 import { chosenButtons } from './chosen.ts';
@@ -131,7 +131,7 @@ async function list(visit: Visit, text: string | null = null, faults: Faults = {
       : isOpen && visibility === null && countWords(await countLearners(app.db, id), maxLearnersCounted),
     around: (shown) =>
       isInviter && learners.length > 0
-        ? html`<form method="post" action="${path}/chosen">${shown}${chosenButtons(visit)}</form>`
+        ? html`<form method="post" action="${path}/chosen">${hiddenField('group', query.get('group') ?? '')}${shown}${chosenButtons(visit)}</form>`
         : shown,
     also: pageLinks(visit, page, text, place),
   });

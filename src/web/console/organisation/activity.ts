@@ -7,7 +7,7 @@ import { auditReaders, integrators, inviters, learnerReaders, managers } from '.
 import { endOfDay, startOfDay } from '../../../organisations/zone.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
-import { instant, label, shortId } from '../kit/blocks.ts';
+import { instant, label, shortId, typeWords } from '../kit/blocks.ts';
 import { any } from '../kit/form.ts';
 import { name } from '../kit/frame.ts';
 import { listPage } from '../kit/page.ts';
@@ -96,11 +96,11 @@ async function activity(visit: Visit): Promise<Answer> {
   const people = Object.fromEntries(members.map((one) => [one.user_id, one.full_name]));
   return listPage<Act>(visit, {
     title: 'Activity',
-    says: 'What people, the operator and the service did. For sittings, choose “A learner” as the person.',
+    says: 'What people, the operator and the service did. For sittings, choose “A learner” as the person. An object’s page shows its ID.',
     filters: (q) => [
       q.select('person', 'Person', any({ ...people, ...others })),
-      q.select('kind', 'Kind of object', any(Object.fromEntries(actKinds.map((kind) => [kind, kind])))),
-      q.text('object', 'Object ID', { width: 20 }),
+      q.select('kind', 'Kind of object', any(Object.fromEntries(actKinds.map((kind) => [kind, typeWords(kind)])))),
+      q.text('object', 'Object ID', { width: 20, isId: true }),
       q.text('from', 'From', { type: 'date' }),
       q.text('to', 'To', { type: 'date' }),
     ],

@@ -22,7 +22,7 @@ const kinds: Record<CreditEntry['kind'], string> = {
   opening: 'Opening balance',
   grant: 'Granted',
   use: 'Used for an invitation',
-  return: 'Returned with an invitation that was not begun',
+  return: 'Returned with an invitation that was not started',
   correction: 'Correction',
 };
 

@@ -29,7 +29,7 @@ const labels: Record<keyof WrittenSettings, string> = {
   subjects: 'Subjects of an invitation',
   groupAutocreate: 'Unknown groups when a platform invites a learner',
   retakeGap: 'Days between two assessments in a subject (optional)',
-  reminderDays: 'Days until learners who have not begun get an email (optional)',
+  reminderDays: 'Days until learners who have not started get an email (optional)',
   fundingRules: 'URL of your funding rules (optional)',
   secondFactor: 'Roles that need a second factor',
 };

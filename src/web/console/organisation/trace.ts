@@ -23,7 +23,8 @@ async function trace(visit: Visit): Promise<Answer> {
   const found = id === '' ? null : await traceResult(app, organisationId, id);
   const field = filtersOf(visit).text('assessment_id', 'Result ID', {
     value: id,
-    hint: 'The assessment_id, as platforms and exports show it.',
+    isId: true,
+    hint: 'The assessment_id. To find it, search the learner at the top of the page.',
   });
   return {
     title: 'Trace result',

@@ -46,7 +46,7 @@ async function distance(visit: Visit): Promise<Answer> {
   return filter === null ? groupsPage(visit) : groupPage(visit, filter);
 }
 
-const method = html`<p class="hint">A change is clear if the 95 % interval of the difference excludes 0. The interval contains the standard errors of both results. <a href="/docs/providers/results.html#how-the-change-is-measured">How the change is measured</a></p>`;
+const method = html`<p class="hint">A change is clear if the 95 % interval of the difference excludes 0. The interval contains the standard errors of both results. A change is not measured if one of them has no standard error. <a href="/docs/providers/results.html#how-the-change-is-measured">How the change is measured</a></p>`;
 
 const countedAt = (at: Date | null, zone: string): Content =>
   at === null
@@ -140,9 +140,9 @@ async function groupsPage(visit: Visit): Promise<Answer> {
       countedAt(at, zone),
     ],
     caption: `${subjectName(subject)}: learners with two or more results, by group`,
-    none: 'There is no group yet. Create a group and add its learners.',
+    none: at === null ? null : 'There is no group yet. Create a group and add its learners.',
     sticky: true,
-    rows,
+    rows: at === null ? [] : rows,
     columns: {
       Group: (row) =>
         html`<a href="${withQuery(path, new URLSearchParams({ group: row.group_id, subject }), {})}">${name(row.name)}</a>${row.active ? null : ' (archived)'}`,

@@ -12,7 +12,7 @@ import { subjects } from '../../../engine/scoring/levels.ts';
 import { isUuid } from '../../../platform/crypto/random.ts';
 import { uuidIn } from '../kit/paging.ts';
 import { type Choice, type Fields, filtersOf, any } from '../kit/form.ts';
-import { typeWords } from '../groups/members.ts';
+import { typeWords } from '../kit/blocks.ts';
 import type { Visit } from '../kit/route.ts';
 import { visibilityOf } from '../kit/reader.ts';
 import { yesOrNo } from '../../../platform/validation/fields.ts';

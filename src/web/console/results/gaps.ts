@@ -62,6 +62,8 @@ function needPart({ rows, members, isMore }: Found, domains: readonly string[], 
 async function gaps(visit: Visit): Promise<Answer> {
   const { app, base, organisationId: id, zone, path, query } = visit;
   const { groupIds, visibility } = await readResultFilter(visit);
+  if (groupIds.length === 0 && visibility?.length === 1 && !query.has('team'))
+    return { to: withQuery(path, query, { team: visibility[0]! }) };
   const subject = subjectIn(query);
   const from = readCount(query, 'after');
   const [groups, group, found] = await Promise.all([
@@ -91,7 +93,7 @@ async function gaps(visit: Visit): Promise<Answer> {
     caption: html`<span class="matrix">${subjectName(subject)}: learners by domain, greatest need first. Print this page to get the matrix on paper.</span>`,
     none:
       found === null
-        ? 'Choose a team or a group.'
+        ? 'Choose a team or a group, and press Filter.'
         : `No learner of this group has a result in ${subjectName(subject)}.`,
     sticky: true,
     rows,

@@ -97,7 +97,7 @@ async function results(visit: Visit): Promise<Answer> {
       : 'No result matches. Change the filter, or invite learners.';
   return listPage<BrowsedResult>(visit, {
     title: 'Results',
-    says: 'All completed results. Filter and export them.',
+    says: 'All completed results. To find a result by the learner’s name, search at the top of the page.',
     actions: [
       html`<a href="${base}/results/spread">Distribution of placements</a><a href="${base}/results/gaps">Gaps by domain</a><a href="${base}/results/lists">Funding lists</a>`,
       managers.includes(role) && html`<a href="${base}/results/import">Import results</a>`,

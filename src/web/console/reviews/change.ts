@@ -111,7 +111,7 @@ const consequencesOf = ({ app, organisationId }: Visit, { of }: ReviewedResult):
   countConsequences(app.db, organisationId, of.assessment_id, new Date(app.clock.nowMs()));
 
 const withdrawalWords = ({ keys, editions, deliveries }: Consequences): Content =>
-  html`<p>1 result is withdrawn. Platforms that use the organisation’s ${count(keys, 'key')} get a tombstone at their next poll, and delete their copies.</p><p>${count(editions, 'edition')} of its evidence pack ${editions === 1 ? 'is' : 'are'} deleted. The service keeps only the hash of downloaded files. ${count(deliveries, 'waiting delivery', 'waiting deliveries')} ${deliveries === 1 ? 'is' : 'are'} cancelled.</p>`;
+  html`<p>1 result is withdrawn. Platforms that use the organisation’s ${count(keys, 'key')} get a tombstone (a note of deletion) at their next poll, and delete their copies.</p><p>${count(editions, 'edition')} of its evidence pack ${editions === 1 ? 'is' : 'are'} deleted. The service keeps only the hash of downloaded files. ${count(deliveries, 'waiting delivery', 'waiting deliveries')} ${deliveries === 1 ? 'is' : 'are'} cancelled.</p>`;
 
 const whose = ({ of, row, content }: ReviewedResult): Content =>
   html`<p>${name(of.full_name)}: ${shortSubjectNames[content.subject]}, ${levelWords(row)}.</p>`;
@@ -152,7 +152,8 @@ async function withdraw(visit: Visit, result: ReviewedResult) {
   const id = result.of.assessment_id;
   const withReason = { ...decision, reason: decision.reason! };
   const withdrawIt = (work: UnitOfWork) => withdrawReviewed(work, organisationId, id, withReason);
-  return decided(visit, result, withdrawIt, { id, did: 'withdrawn', to: `${base}/review` });
+  const to = `${base}/learners/${result.of.learner_id}`;
+  return decided(visit, result, withdrawIt, { id, did: 'withdrawn', to });
 }
 
 async function placePage(visit: Visit, result: ReviewedResult): Promise<Answer> {
@@ -226,7 +227,7 @@ async function amendPage(visit: Visit, result: ReviewedResult): Promise<Answer> 
       f.text('working_level', 'Working level', { hint: 'A step within the level, such as “Entry 2”. Can be empty.' }),
       f.text('recommended_next_level', 'Recommended next level', { hint: 'Such as “Level 1”. Can be empty.' }),
       f.select('is_borderline', 'Close to a boundary', yesNo),
-      f.select('needs_review', 'Engines a level or more apart', yesNo),
+      f.select('needs_review', 'Scoring methods a level or more apart', yesNo),
       decisionFields(f, { ...result, waiting: null }, 'Reason'),
     ],
   });

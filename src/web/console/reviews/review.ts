@@ -32,7 +32,7 @@ import { type Columns, plain, wideOnly } from '../kit/table.ts';
 export const reviewRoutes: ConsoleRoute[] = [get('/review', learnerReaders, queue, { menu: 'Reviews' })];
 
 export const whyWords: Record<Why, string> = {
-  needs_review: 'Engines a level or more apart',
+  needs_review: 'Scoring methods a level or more apart',
   person_fit: 'Answers changed in the middle',
   request: 'Requested by the learner',
   borderline: 'Close to a boundary',

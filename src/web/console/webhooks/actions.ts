@@ -35,7 +35,7 @@ export function shownSecret({ base }: Visit, endpointId: string, secret: string 
     main: html`${also}${
       secret === null
         ? html`<p>The secret was shown once. If the secret is lost, rotate it.</p>`
-        : html`<p>Copy the secret now: <strong>it is not shown again.</strong> Your webhook endpoint checks every delivery with it.</p>${readonlyField('secret', 'Signing secret', secret)}`
+        : html`<p>Copy the secret now: <strong>it is not shown again.</strong> Your webhook endpoint checks every delivery with it. Then <a href="${base}/webhooks/${endpointId}">send a test event</a>.</p>${readonlyField('secret', 'Signing secret', secret)}`
     }`,
   };
 }

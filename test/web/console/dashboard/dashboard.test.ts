@@ -59,10 +59,10 @@ suite('what needs somebody today', async () => {
       [
         '2 answers to learners are overdue',
         '2 learners ask for a human review',
-        '2 results to review: engines a level or more apart',
+        '2 results to review: scoring methods a level or more apart',
         '100+ placements close to a boundary',
-        '3 invitations end within 3 days, not begun',
-        '3 invitations not begun for 7 days',
+        '3 invitations end within 3 days, not started',
+        '3 invitations not started for 7 days',
         '0 credits are left for invitations',
       ],
     );
@@ -99,10 +99,10 @@ suite('what needs somebody today', async () => {
       [
         '1 answer to a learner is overdue',
         '1 learner asks for a human review',
-        '1 result to review: engines a level or more apart',
+        '1 result to review: scoring methods a level or more apart',
         '1 placement close to a boundary',
-        '1 invitation ends within 3 days, not begun',
-        '1 invitation not begun for 7 days',
+        '1 invitation ends within 3 days, not started',
+        '1 invitation not started for 7 days',
       ],
     );
   });

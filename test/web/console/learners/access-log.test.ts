@@ -106,6 +106,8 @@ suite('who looked at whom', () => {
     const page = (await owner.get(`${base}/learners/${id}/lookups`)).text;
     assert.match(page, /Olga Ruiz/);
     assert.match(page, /Trace result/);
+    assert.match((await auditor.get(`${base}/learners/${id}`)).text, /\/lookups">Access log/);
+    assert.match((await auditor.get(`${base}/trace`)).text, /pattern="/, 'the field refuses a name');
     assert.equal((await owner.get(`${base}/learners/${id}/lookups?before=999999999999999`)).status, 200);
     assert.equal(
       (await (await personOf(service, org.id, 'developer')).get(`${base}/learners/${id}/lookups`)).status,

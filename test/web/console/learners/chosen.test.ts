@@ -47,7 +47,7 @@ suite('selected learners', () => {
     await act(owner, 'add', [ids[2]!], { target: from });
     assert.deepEqual(await membersOf(from), ['abc-1', 'abd-2', 'abe-3']);
     const { asked, answered } = await act(owner, 'move', ids.slice(0, 2), { target: to });
-    assert.match(asked.text, /2 learners and 0 results get a new position/);
+    assert.match(asked.text, /Platforms read 2 learners and 0 results again/);
     assert.match(asked.text, new RegExp(`value="${from}" selected`));
     assert.match((await owner.follow(answered)).text, /2 of 2 learners/);
     assert.deepEqual([await membersOf(from), await membersOf(to)], [['abe-3'], ['abc-1', 'abd-2']]);

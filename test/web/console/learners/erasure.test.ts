@@ -39,7 +39,7 @@ suite('erasing a learner in the console', () => {
     const asked = await admin.get(`${here}/erase`);
     assert.match(asked.text, /Ana &amp; Silva/);
     assert.deepEqual(facts(asked.text), {
-      'Results that become tombstones': '2 results',
+      'Results that platforms delete (tombstones)': '2 results',
       'Evidence packs that are deleted': '1 evidence pack',
       'Invitations that end': '1 open invitation, of 1 in all',
       'Credits that are returned': '0 credits',

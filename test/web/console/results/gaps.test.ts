@@ -68,6 +68,8 @@ suite('gaps by domain', async () => {
     await service.withUnitOfWork((work) => addToTeam(work, org.id, team, ['L-3']));
     for (const group of [cohort.id, team])
       assert.deepEqual(order((await tutor.get(`${path}?group=${group}&subject=english`)).text), ['L-3']);
+    assert.equal((await tutor.get(path)).headers.location, `${path}?team=${team}`, 'the only team is chosen');
+    assert.match((await tutor.get(path.replace('results/gaps', 'keys'))).text, /your role can’t open it/);
     const answer = await tutor.post(`${path}/export?group=${cohort.id}&subject=english`, { format: 'csv' });
     assert.doesNotMatch(answer.text, /L-[1245]/);
   });
