@@ -9,6 +9,7 @@ import { verdictOn, verdictOnField } from '../../../tools/item-bank/verdict.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import answers from './answers.json' with { type: 'json' };
+import judged from './judged-answers.json' with { type: 'json' };
 
 /** An answer that a learner could type, with the verdict of a tutor who read the question: never that of the program. */
 type Line = {
@@ -117,4 +118,15 @@ suite('the answers', () => {
     const templates = lines.filter(({ item }) => bank.item(item)?.type === 'template').map(({ item }) => item);
     assert.ok(new Set(templates).size >= 30);
   });
+});
+
+test('answers that a tutor judged before the marking was read get that verdict in 98 of 100 cases', () => {
+  const verdicts = (judged as unknown as Line[]).map((line) => ({ ...line, marked: verdictFor(line) }));
+  const other = verdicts.filter(({ verdict, marked }) => verdict !== marked);
+  assert.ok(verdicts.length >= 300);
+  assert.ok(other.length <= 0.02 * verdicts.length, JSON.stringify(other, null, 1));
+  assert.deepEqual(
+    other.filter(({ verdict, marked }) => verdict === 'wrong' && marked === 'right'),
+    [],
+  );
 });

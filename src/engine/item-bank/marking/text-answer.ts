@@ -93,6 +93,9 @@ function markNumberOfList(typed: string, key: TextKey, question: Question): Text
 
 function markPlainText(text: string, key: TextKey, question: Question): TextVerdict {
   const readings = question.forgivesSlips ? [text, withoutSlips(text, key, question.namedWrong)] : [text];
+  // In a password every sign counts, a stop at its end too.
+  if (question.isForm && key.case_sensitive === true && /\bpassword\b/iu.test(question.text) && /[.,;:!?]$/u.test(text))
+    return key.accept.includes(text) ? 'right' : 'wrong';
   if (key.accept.some((accepted) => readings.some((one) => sameText(one, accepted, key, question.sentences))))
     return 'right';
   const verdict = markMeaning(text, key, question);
@@ -127,7 +130,7 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   };
   switch (key.kind) {
     case 'words':
-      if (namesTwo(text, question) || besideIt.test(comparable(text))) return 'wrong';
+      if (namesTwo(text, question) || limits(text, key)) return 'wrong';
       return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
@@ -174,6 +177,13 @@ const aside = /(?<=\S) ?\((?!.*\b(?:or|not)\b)[^()]*\)\.?$/iu;
 /** Matches words that change a number: "over 12" is not 12. */
 const besideIt = /^(?:it is |about )?(?:over|above|under|below|(?:more|less|fewer) than|at least|nearly|almost) [£\d]/u;
 
+/** Whether such words stand before the number, and no accepted answer begins with them. */
+function limits(text: string, key: TextKey): boolean {
+  const lead = (one: string) => besideIt.exec(comparable(one))?.[0];
+  const said = lead(text);
+  return said !== undefined && !key.accept.some((accepted) => lead(accepted) === said);
+}
+
 /** Whether a text with several parts, such as "Rosa and Bilal" or "Rosa/Bilal", contains a known wrong answer. */
 function namesTwo(text: string, { namedWrong }: Question): boolean {
   const parts = comparable(text).split(/[,/&+;]|\b(?:and|or)\b/u);
@@ -211,7 +221,9 @@ const endsWithStop = /[.!?]$/u;
 function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
   const keepStops = endsWithStop.test(accepted) && key.ignore_final_stop !== true;
   const isQuoted = /^["'].*["']$/u.test(comparable(accepted));
-  const form = (one: string) => {
+  const isPath = /\p{L}[\\/]\p{L}/u.test(accepted);
+  const form = (typed: string) => {
+    const one = isPath ? typed.replace(/ ?[>›»] ?/gu, '/') : typed;
     const plain = isQuoted ? comparable(one, key) : bare(comparable(one, key), keepStops);
     return keepStops ? plain : plain.replace(endsWithStop, '');
   };
@@ -315,7 +327,7 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   const content = acceptedWords.filter((word) => !functionWords.has(word));
   const wanted = content.length > 0 ? content : acceptedWords;
   // Words of the other accepted answers, such as "ride" of "a smooth ride", don't make another answer.
-  const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
+  const known = new Set(key.accept.flatMap(wordsOf).flatMap((word) => [word, unitWord(word)]));
   let next = 0;
   let namesMore = false;
   // Up to three words may precede the answer: "his friend Rosa". Lists are excluded, because they could name two
@@ -377,7 +389,8 @@ const unitWords: Record<string, string> = lists.unit_words;
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
 function sameAmount(text: string, accepted: string, question: Question): boolean {
-  const [written, key] = [readQuantity(text), readQuantity(accepted)];
+  const alone = text.replace(/ (?:in all|in total|altogether)[.!]?$/iu, '');
+  const [written, key] = [readQuantity(alone), readQuantity(accepted)];
   if (written === null || key === null || key.words.some((word) => !functionWords.has(word))) return false;
   if (written.words.some((word) => !functionWords.has(word) && !question.words.has(stemOf(word)))) return false;
   if (written.others.length > 0) return false;

@@ -26,6 +26,7 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
     .replace(/(?<=\p{L})[,;:!?](?=\p{L})/gu, options.ignore_spaces || options.case_sensitive ? '$&' : '$& ')
     .replace(/(?<=\p{L}) ?' ?(?=(?:s|t|re|ve|ll|d|m)\b)/giu, "'")
     .replace(/(?<=s) '$/iu, "'")
+    .replace(/(?<=\p{L}{2}s)'(?=\p{L}{3})/giu, "' ")
     .replace(/"([^"]*)"/gu, (_all, inside: string) => `"${inside.replace(/^ +|(?<! ) +$/gu, '')}"`)
     .trim();
   return options.case_sensitive ? out : out.toLowerCase();

@@ -23,6 +23,8 @@ const withPlainMinutes = (text: string): string =>
     .replace(/^[\s"'(]+/u, '')
     .replace(/(\d)(?=[ap]\.? ?m|o ?'? ?clock|h(?:rs?|ours?)?\.?$)/gu, '$1 ')
     .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
+    .replace(/(?<=\p{L})-(?=(?:past|to)\b)/gu, ' ')
+    .replace(/(?<=\b(?:past|to))-/gu, ' ')
     .replace(/\bhalf(?= past)/gu, '30')
     .replace(/\bhalf (?=\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)/gu, '30 past ')
     .replace(/\bquarter(?= (?:past|to))/gu, '15');

@@ -1,12 +1,13 @@
 import { atMost, difference, type Fraction, fractionOf } from '../../number.ts';
 import type { NumericKey } from '../../schema.ts';
+import { distance } from '../../../../platform/validation/edit-distance.ts';
 import { type Quantity, readQuantity } from './quantity.ts';
 import { digitsForOrdinals, digitsForWords } from './number-words.ts';
 import { withoutTalk } from '../talk.ts';
-import { isEnglishWord } from '../slips.ts';
+import { isEnglishWord, isSlipOf } from '../slips.ts';
 import { stemOf, wordsOf } from '../text.ts';
 import { markTime, readTime } from '../time.ts';
-import { plainUnit, type Unit, unitNamed } from './units.ts';
+import { plainUnit, type Unit, unitNamed, unitNames } from './units.ts';
 import words from '../words.json' with { type: 'json' };
 
 /**
@@ -38,17 +39,37 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
   // "> 9" is a range, not one number.
   if (/^\s*[<>]\s*\d/u.test(text)) return 'unreadable';
   const verdict = markPlainNumber(text, key, around);
-  if (verdict === 'unreadable' && !asksForDigits(around.text)) {
-    // "Two dozen" and "the eleventh" count only if they are right. Otherwise the text stays `unreadable`, not `wrong`.
-    const counted = inDozens(isWritten(around.text) ? text : digitsForOrdinals(text));
-    if (counted !== text && markPlainNumber(counted, key, around) === 'right') return 'right';
-  }
-  // In "£228 (£12 off)" the answer is the amount outside the brackets. Only a right amount counts; otherwise the text
-  // stays `unreadable`, not `wrong`.
-  const main = withoutSideAmount(text);
-  if (verdict === 'unreadable' && main !== null && markPlainNumber(main, key, around) === 'right') return 'right';
+  // Of these readings only a right one counts. Otherwise the text stays as it was read first.
+  const readings = [withDecimalPoint(text), text.replace(singleUnit, '1 $&'), withoutSideAmount(text)];
+  if (!asksForDigits(around.text)) readings.push(inDozens(isWritten(around.text) ? text : digitsForOrdinals(text)));
+  if (/\bpage\b/iu.test(around.text)) readings.push(text.replace(/^pp?\.? ?(?=\d)/iu, ''));
+  const isRight = (one: string | null) => one !== null && one !== text && markPlainNumber(one, key, around) === 'right';
+  if (verdict === 'unreadable' && readings.some(isRight)) return 'right';
+  const corrected = withoutSlips(text, around);
+  if (verdict === 'unreadable' && corrected !== text) return markNumber(corrected, key, around);
   const alone = withoutTalk(text);
   return verdict !== 'unreadable' || alone === text ? verdict : markPlainNumber(alone, key, around);
+}
+
+/** Reads "0,5" and "£14,50" as 0.5 and £14.50. A comma before three digits separates thousands, except after a 0. */
+const withDecimalPoint = (text: string): string => text.replace(/^(\D*(?:\d+(?=,\d{1,2}\b)|0)),(\d+\D*)$/u, '$1.$2');
+
+/** A unit without a number: "hour" for one hour. */
+const singleUnit = /^(?:second|minute|hour|day|week|month|year|metre|mile|kilo|kilogram|gram|litre|pound|penny)$/iu;
+
+/** Corrects slips in words of the question, in units and in words beside a number: "6 peices", "155 gramms". */
+function withoutSlips(text: string, around: Surroundings): string {
+  const known = [...new Set([...wordsOf(around.text), ...unitNames, ...fillers])];
+  return text.replace(/\p{L}{3,}/gu, (word) => {
+    const typed = word.toLowerCase();
+    if (isEnglishWord(typed) || known.includes(typed)) return word;
+    const slips = known.filter((one) => isSlipOf(typed, one));
+    const nearest = Math.min(...slips.map((one) => distance(typed, one)));
+    const meant = slips.filter((one) => distance(typed, one) === nearest);
+    const [first] = meant;
+    // "Metrs" may be "metres" or "meters", which are one unit. Two units leave open what the word is.
+    return first !== undefined && meant.every((one) => unitNamed(one) === unitNamed(first)) ? first : word;
+  });
 }
 
 /**
@@ -170,10 +191,15 @@ const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|th
 
 /** Matches the period after an amount: "£600 a week", "286 per year", "£600 for the week". */
 const period =
-  /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
+  /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|hr|day|week|wk|month|mth|year|yr|kg|kilo|litre|metre|mile)\.?\s*$/iu;
+/** Matches the period after what is counted: "33 parcels/hr". The sign of a speed, such as "miles/hour", stays. */
+const periodOfThing = /(?<=\d (\p{L}{3,})) ?\/ ?(hour|hr|h|day|week|wk|month|mth|year|yr)\.?\s*$/iu;
 /** Matches a period in letters: "£1250pm" per month, "£286pa" per year, "£600 pw" per week. */
 const periodByLetters = /(?<=\d) ?p\.?(?:([hdwma])|cm)\.?\s*$/iu;
-const periodLetters: Record<string, string> = { h: 'hour', d: 'day', w: 'week', m: 'month', a: 'year' };
+const periodLetters: Record<string, string> = {
+  ...{ h: 'hour', d: 'day', w: 'week', m: 'month', a: 'year' },
+  ...{ hr: 'hour', wk: 'week', mth: 'month', yr: 'year' },
+};
 const adverbs: Record<string, RegExp> = {
   hour: /\bhourly\b/iu,
   day: /\bdaily\b/iu,
@@ -187,9 +213,11 @@ const adverbs: Record<string, RegExp> = {
  * months".
  */
 function withoutTail(text: string, around: Surroundings): string {
-  const one = period.exec(text) ?? periodByLetters.exec(text);
+  const thing = periodOfThing.exec(text);
+  const ofThing = thing !== null && unitNamed(thing[1]!) === null ? thing : null;
+  const one = period.exec(text) ?? periodByLetters.exec(text) ?? ofThing;
   if (one !== null) {
-    const said = (one[1] ?? 'm').toLowerCase();
+    const said = (ofThing?.[2] ?? one[1] ?? 'm').toLowerCase();
     const name = periodLetters[said] ?? said;
     const isNamed = around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true;
     // If the question names no period, the period in the answer can't contradict the question.
@@ -238,6 +266,9 @@ function inUnitOf(
   if (keyUnit === null) {
     const share = fractionOf(key.value);
     if (unit.dimension === 'percent' && atMost(share, { n: 1n, d: 1n })) return { n: value.n, d: value.d * 100n };
+    // "How many tickets cost £10?" asks for a number of tickets, not for pounds.
+    const isFitting = !/^(?:money|data)$/u.test(unit.dimension) || isAskedFor(unit, around.text);
+    if (!isFitting && /\bhow many\b/iu.test(around.text)) return 'other';
     return isMentioned(unit, around.text) ? value : 'strange';
   }
   if (unit.dimension === 'angle' && /^(?:temperature|fahrenheit)$/u.test(keyUnit.dimension)) return value;

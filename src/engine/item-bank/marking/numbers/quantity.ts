@@ -65,7 +65,7 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
     // Phones add a space after a decimal point, as if a sentence ended there.
     .replace(/(?<=\d) ?\. (?=\d)|(?<=\d) \.(?=\d)/gu, '.')
-    .replace(/\bppl\b/gu, 'people')
+    .replace(/\b(?:ppl|pcs)\b/gu, (word) => (word === 'ppl' ? 'people' : 'pieces'))
     .trim();
   // If the learner wrote a calculation, only its result counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
@@ -87,7 +87,7 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/(?<![\d.,])(\d{1,6}(?:\.\d{1,3})?) (thousand|million)\b/gu, (_all, n: string, scale: string) =>
       String(Math.round(Number(n) * (scale === 'million' ? 1e6 : 1e3))),
     )
-    .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
+    .replace(/(?<=\d)(?:(?:st|nd|rd|th)|(?<=\/ ?\d+)(?:ths|rds|nds))\b/gu, '')
     .replace(/^(?:no\.?|nr\.?|num\.?|number|#) ?:? ?(?=\d)/u, '')
     .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')
     .replace(result, '')

@@ -11,6 +11,9 @@ for (const { dimension, factor, names } of units) {
   for (const name of names) table.set(name, one);
 }
 
+/** The names of units that are words, in which a slip of spelling can be seen. */
+export const unitNames: readonly string[] = [...table.keys()].filter((name) => /^[a-z]{4,}$/u.test(name));
+
 /** Normalises the spelling of a unit: `M ^2`, `m²` and `m2.` become `m2`. */
 export function plainUnit(text: string): string {
   return text
