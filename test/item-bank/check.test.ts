@@ -131,6 +131,27 @@ suite('heads and relations', () => {
     matches(findings([changed('single_choice', { b: 2 })]), /parameters: b is 2; level1 aims at/u);
     matches(findings([changed('numeric', { calculator: undefined })]), /calculator: must say/u);
   });
+  test('finds a chart that cannot be read off, where the answer is typed', () => {
+    const chart = (kind: string, values: readonly number[], other: object = {}) => ({
+      figure: { kind, caption: 'Tea', points: values.map((value, at) => ({ label: `Day ${at}`, value })) },
+      ...other,
+    });
+    const off = /charts: the chart “Tea” has a value off its lines/u;
+    matches(findings([changed('numeric', chart('bar_chart', [160, 210, 125]))]), off);
+    matches(findings([changed('numeric', chart('line_graph', [4, 8, 3]))]), off);
+    const sound = [
+      chart('bar_chart', [50, 300, 200]),
+      chart('bar_chart', [160, 210, 125], { state: 'retired' }),
+      chart('pie_chart', [3, 7]),
+    ];
+    for (const one of sound)
+      assert.deepEqual(
+        findings([changed('numeric', one)]).filter((finding) => off.test(finding)),
+        [],
+      );
+    const chosen = findings([changed('single_choice', chart('bar_chart', [160, 210, 125]))]);
+    assert.ok(!chosen.some((finding) => off.test(finding)));
+  });
   test('finds enemies that do not exist or do not know of it', () => {
     const two = [
       changed('single_choice', { enemies: ['eng-l1-gram-002'] }),

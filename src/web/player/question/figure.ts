@@ -44,6 +44,11 @@ function stepFor(span: number): number {
   return [1, 2, 5, 10].map((n) => n * power).find((step) => span / step <= 6)!;
 }
 
+/** The step between the lines of a bar chart or line graph with these values. */
+export function axisStep(values: readonly number[]): number {
+  return stepFor(Math.max(...values) - Math.min(0, ...values) || 1);
+}
+
 const round = (value: number): number => Math.round(value * 100) / 100;
 const short = (value: number): string => String(round(value));
 
@@ -51,7 +56,7 @@ const short = (value: number): string => String(round(value));
 function axes(figure: Chart): Markup {
   const values = figure.points.map((point) => point.value);
   const min = Math.min(0, ...values);
-  const step = stepFor(Math.max(...values) - min || 1);
+  const step = axisStep(values);
   const low = Math.floor(min / step) * step;
   const high = Math.ceil(Math.max(...values, 0) / step) * step;
   const slot = 268 / figure.points.length;
