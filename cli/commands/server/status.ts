@@ -17,7 +17,7 @@ function overview(organisations: OrganisationStatus[], nowMs: number): string {
       ...one.attention.map(({ level, text }) => `  ${marks[level]} ${text}`),
     ]),
     '',
-    tableOf(organisations, [
+    tableOf(needing, [
       'organisation_id',
       ['attention', ({ attention }) => attention.length],
       ['last request', (one) => ago(one.last_request_ms, nowMs)],
@@ -63,7 +63,8 @@ export const commands: Command[] = [
     name: 'status',
     summary: 'Show which organisations need attention',
     takes: '[ID]',
-    notes: 'With ID, the command shows the keys and webhook endpoints of this organisation.',
+    notes:
+      'The table lists organisations that need attention; --json lists all. With ID, the command shows the keys and webhook endpoints of this organisation.',
     examples: ['', '$ORG --json'],
     run: ({ positionals: [id] }): Promise<Output> =>
       withApp(async (app) => {
