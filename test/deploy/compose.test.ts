@@ -70,11 +70,14 @@ test('the nightly dump can be restored, replaces old ones, and says when it is m
 
   const dumps = join(folder, 'dumps');
   mkdirSync(dumps);
+  const metrics = join(folder, 'metrics');
+  mkdirSync(metrics);
   writeFileSync(join(folder, 'url'), urlOf('ars'));
   const env = {
     PATH: `${programs}:${process.env.PATH}`,
     DATABASE_URL_FILE: join(folder, 'url'),
     DUMP_FOLDER: dumps,
+    DUMP_METRICS: metrics,
     DUMP_DAYS: '14',
     DUMP_HOUR: '2',
   };
@@ -88,6 +91,8 @@ test('the nightly dump can be restored, replaces old ones, and says when it is m
   assert.equal(status, 0, stderr);
   const [name, ...others] = readdirSync(dumps);
   assert.deepEqual(others, []);
+  assert.deepEqual(readdirSync(metrics), ['ars-backup.prom']);
+  rmSync(join(metrics, 'ars-backup.prom'));
   assert.match(stdout, new RegExp(`${name}: \\d+ bytes`));
   assert.equal(dump('check').status, 0);
   sql('postgres', 'create database restored');
@@ -97,6 +102,7 @@ test('the nightly dump can be restored, replaces old ones, and says when it is m
   // A database that is not there leaves the old dumps alone.
   writeFileSync(join(folder, 'url'), urlOf('nothing'));
   assert.notEqual(dump('now').status, 0);
+  assert.deepEqual(readdirSync(metrics), []);
   assert.deepEqual(
     readdirSync(dumps).filter((one) => one.endsWith('.dump')),
     [name],
