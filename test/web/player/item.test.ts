@@ -182,6 +182,20 @@ test('what has to be mended is said without a hint at the key', () => {
   assert.match(problemText('wrong_count', modelOf(item)), /^Choose [2-6] answers, no more and no fewer$/);
 });
 
+test('a hint for numbers fits the item: no decimals in reading or at Entry 1, fractions only in maths from Level 1', () => {
+  for (const item of everyItem) {
+    const said = problemText('not_a_number', modelOf(item));
+    assert.match(said, /^Write one number\b.*\bdigits\b/, item.id);
+    const isWhole = item.subject === 'english' || item.level === 'entry' || item.level === 'entry1';
+    const hasFractions = item.subject === 'maths' && item.level.startsWith('level');
+    assert.deepEqual(
+      [said.includes('3.5'), said.includes('decimals'), said.includes('3/4'), said.includes('unit')],
+      [!isWhole, !isWhole, hasFractions, item.subject !== 'english'],
+      item.id,
+    );
+  }
+});
+
 test('a form may not be endless, and names of the language itself are only names', () => {
   const { answer } = readForm(`${Array.from({ length: 500 }, (_, i) => `a${i}=1`).join('&')}`);
   assert.equal(Object.keys(answer).length, 100);

@@ -127,11 +127,20 @@ export function wantingFields(problem: Problem, { fields }: RenderModel, answer:
   return empty.length === 0 ? fields : empty;
 }
 
+/** Reading asks for no decimals and no units, Entry 1 for no decimals, and only maths from Level 1 on for fractions. */
+function numberText({ subject, level }: RenderModel): string {
+  if (subject === 'english') return 'Write one number. Use digits, not words';
+  const unit = 'You can leave out the unit';
+  if (level === 'entry' || level === 'entry1') return `Write one number. Use digits, not words. ${unit}`;
+  const examples = subject === 'maths' && !level.startsWith('entry') ? '12, 3.5 or 3/4' : '12 or 3.5';
+  return `Write one number in digits, such as ${examples}. Use a point for decimals. ${unit}`;
+}
+
 /** Says how to write the answer, but never whether the answer is right. */
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
     case 'not_a_number':
-      return 'Write one number in digits, such as 12, 3.5 or 3/4. Use a point for decimals. You can leave out the unit';
+      return numberText(model);
     case 'incomplete':
       if (model.type === 'ordering') return 'Give every one a place';
       return model.task === null ? 'Choose one for each' : 'Some parts are still empty. Fill in every part';
