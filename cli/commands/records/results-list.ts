@@ -131,7 +131,7 @@ export const listResults: Command = organisationCommand({
     below: 'Only results below level 1, or only others',
     from: 'Assessed on or after this day',
     to: 'Assessed on or before this day',
-    flag: 'Only results with this flag',
+    flag: 'Only results with this flag (borderline: close to a boundary)',
     source: 'Only sittings, or only imported results',
     changed: 'Changed on or after this day',
     latest: 'Only the latest result of each learner and subject',

@@ -7,6 +7,9 @@ import type { EapEstimate, Posterior } from './irt.ts';
  */
 export const calibrationSd = 0.16;
 
+/** Sittings before this time, in microseconds since 1970, used items that were not calibrated on learners' answers. */
+export const calibratedFromUs = Infinity;
+
 export function widened({ theta, sd }: EapEstimate): EapEstimate {
   return { theta, sd: Math.hypot(sd, calibrationSd) };
 }

@@ -39,6 +39,18 @@ export function levelProbabilities(
   );
 }
 
+/** A level is plausible from this probability on, and clear from the next. */
+const plausible = 0.25;
+const clear = 0.7;
+
+/**
+ * Whether a result is close to the line between two levels: no level is clear, and two are plausible. In the middle of
+ * a narrow level, the likeliest level may not be clear, but no line is near.
+ */
+export function isClose(probabilities: readonly number[]): boolean {
+  return probabilities.filter((one) => one >= plausible && one < clear).length >= 2;
+}
+
 /** Returns the posterior's mass below each cut. The cuts must rise, so the masses rise, too. */
 function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
   const top = logWeights.reduce((max, log) => Math.max(max, log), -Infinity);

@@ -1,4 +1,5 @@
 import { parseInline, plainText } from '../../engine/item-bank/markup.ts';
+import { isClose } from '../../engine/scoring/probabilities.ts';
 import type { Row } from '../../platform/db/database.ts';
 import { type Content, html, type Markup } from '../../platform/html/html.ts';
 import { isJsonObject } from '../../platform/formats/json.ts';
@@ -59,13 +60,10 @@ function question(row: Row): Content {
 
 function result(row: Row): Content {
   const body = isJsonObject(row.body) ? row.body : {};
-  const likely = isJsonObject(body.level_probabilities)
-    ? Object.entries(body.level_probabilities).map(
-        ([level, probability]) => `${level} ${Math.round(Number(probability) * 100)} %`,
-      )
-    : [];
+  const shares = Object.entries(isJsonObject(body.level_probabilities) ? body.level_probabilities : {});
+  const likely = shares.map(([level, share]) => `${level} ${Math.round(Number(share) * 100)} %`);
   const marks = [
-    body.is_borderline === true ? 'borderline between two levels' : '',
+    isClose(shares.map(([, share]) => Number(share))) ? 'close to the line between two levels' : '',
     body.needs_review === true ? 'marked for human review' : '',
   ].filter((one) => one !== '');
   return html`${text(body.subject)}, ${day(row.assessed_at)}: <strong>${text(body.working_level ?? body.rqf_level) || 'not placed'}</strong>${likely.length === 0 ? null : html`; probability of each level: ${likely.join(', ')}`}${marks.length === 0 ? null : html`; ${marks.join(', ')}`}. Number ${text(row.assessment_id)}.`;

@@ -20,6 +20,7 @@ export type RecordedResult = {
   deleted: boolean;
   assessed_at: number;
   position: number;
+  source: 'imported' | 'sitting';
   /** The sitting's ScoredResult as JSON; null for imported results. */
   scored: string | null;
   body: string | null;
@@ -62,7 +63,7 @@ const head = statement('records.head')`
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
    where l.organisation_id = $1 and l.learner_id = $2 and ${isVisibleLearner('l.learner_id', '$3')}`;
 const results = statement('records.results')`
-  select f.assessment_id, f.deleted, f.assessed_at, f.position, a.body, s.result as scored
+  select f.assessment_id, f.deleted, f.assessed_at, f.position, a.source, a.body, s.result as scored
     from assessment_feed f
     join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id
     left join sitting s on a.source = 'sitting' and s.organisation_id = $1 and s.assessment_id = f.assessment_id

@@ -5,13 +5,17 @@ import { isVisibleLearner, type Visibility } from '../../organisations/groups/vi
 import { statement, query } from '../../platform/db/database.ts';
 import type { UnitOfWork } from '../../platform/db/unit-of-work.ts';
 import { type Subject, subjects } from '../../engine/scoring/levels.ts';
+import { isClose } from '../../engine/scoring/probabilities.ts';
 
 /**
  * The queue of results that a person must check. A flagged result, an added flag or a learner's request opens a review
  * in the same unit of work, under the feed's lock. At most one review of a result is open.
  */
 
-/** `sample`: a person drew the result at random for internal quality assurance. */
+/**
+ * `sample`: a person drew the result at random for internal quality assurance. `borderline`: close to a boundary by the
+ * probabilities. The API's is_borderline has a wider meaning.
+ */
 export type ReviewFlag = 'needs_review' | 'person_fit' | 'borderline' | 'sample';
 
 /** `changed`: the result was withdrawn and recorded again with another placement. The new result has its reviews. */
@@ -39,16 +43,10 @@ export type Review = {
 
 type Flagged = { is_borderline: boolean; needs_review: boolean; level_probabilities: Record<string, number> | null };
 
-/** From this probability of the likeliest level on, a borderline result needs no review. */
-const clearProbability = 0.7;
-
-export function flagsOf({ is_borderline, needs_review, level_probabilities }: Flagged): ReviewFlag[] {
-  // Without probabilities, only the result itself can say that it is borderline.
-  const isClear = Object.values(level_probabilities ?? {}).some((probability) => probability >= clearProbability);
-  return [
-    ...(needs_review ? ['needs_review' as const] : []),
-    ...(is_borderline && !isClear ? ['borderline' as const] : []),
-  ];
+export function flagsOf({ is_borderline, needs_review, level_probabilities: found }: Flagged): ReviewFlag[] {
+  // Without probabilities, only the result itself can say that it is close to a boundary.
+  const close = found === null ? is_borderline : isClose(Object.values(found));
+  return [...(needs_review ? ['needs_review' as const] : []), ...(close ? ['borderline' as const] : [])];
 }
 
 const nextNumber = (assessmentId: string) =>

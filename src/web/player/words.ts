@@ -1,5 +1,6 @@
 import { longDay } from '../../platform/time/dates.ts';
 import type { ResultContent } from '../../records/results/body.ts';
+import { isClose } from '../../engine/scoring/probabilities.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import { isExtension } from '../../sittings/scoring/standards.ts';
 
@@ -51,7 +52,7 @@ export function resultWords(content: ResultContent, byPerson = false): { level: 
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
   const likely = byPerson ? 'A person at your provider has set this level.' : likelyWords(content);
   if (likely !== null) sentences.push(likely);
-  if (content.is_borderline)
+  if (!byPerson && isClose(Object.values(content.level_probabilities ?? {})))
     sentences.push(
       'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
     );

@@ -4,7 +4,7 @@ import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { strengthsOf } from '../../records/results/lists/distribution.ts';
 import { type Outcome, type Progress, changeOf } from '../../records/results/lists/progress.ts';
 import { byNeed } from '../../records/results/lists/gaps.ts';
-import { levelOf, placementOf } from '../../records/results/lists/interval.ts';
+import { isProvisional, levelOf, placementWords, provisionalWords } from '../../records/results/lists/interval.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { type Subject, belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
 
@@ -46,6 +46,7 @@ export function classReport({ organisation, group, subject, members, nowMs, rows
       ...levels(subject, rows),
       ...domains(rows),
       ...learners(rows),
+      ...(rows.some((row) => isProvisional(row.latest)) ? [paragraph(provisionalWords)] : []),
       paragraph(
         'Domain scores rest on few questions: use them only to plan teaching. Do not compare classes or tutors by this report.',
       ),
@@ -127,7 +128,7 @@ function learners(rows: readonly Progress[]): Block[] {
         const change = changeOf(row);
         return [
           plainText(row.full_name),
-          placementOf(row.content),
+          placementWords(row.latest),
           needsOf(row),
           change === null ? 'One result' : changeWords[change.outcome],
         ];

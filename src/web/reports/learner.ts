@@ -1,7 +1,7 @@
 import { type Block, heading, paragraph, shortLevel } from '../../records/evidence/content.ts';
 import { date, plainText, subjectName } from '../../records/evidence/wording.ts';
 import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
-import { levelOf } from '../../records/results/lists/interval.ts';
+import { isProvisional, levelOf } from '../../records/results/lists/interval.ts';
 import { type Progress, changeOf } from '../../records/results/lists/progress.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
@@ -101,6 +101,8 @@ function next(rows: readonly Progress[]): Block[] {
         'If you think that a result is wrong, ask your provider. A person then checks your answers.',
       ],
     },
-    paragraph('A result shows what you can do today. You cannot pass or fail, and you can improve every part of it.'),
+    paragraph(
+      `A result shows what you can do today. You cannot pass or fail, and you can improve every part of it.${rows.some((row) => isProvisional(row.latest)) ? ' Results are provisional: we are still finding out how hard the questions are.' : ''}`,
+    ),
   ];
 }

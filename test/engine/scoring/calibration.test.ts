@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calibrationSd, widened, widenedPosterior } from '../../../src/engine/scoring/calibration.ts';
+import { loadBank } from '../../../src/engine/item-bank/load.ts';
+import { subjects } from '../../../src/engine/scoring/levels.ts';
+import { calibratedFromUs, calibrationSd, widened, widenedPosterior } from '../../../src/engine/scoring/calibration.ts';
 import { momentsOf, posteriorOf, standardPrior } from '../../../src/engine/scoring/irt.ts';
 import { levelProbabilities } from '../../../src/engine/scoring/probabilities.ts';
 
@@ -27,4 +29,13 @@ test('widened probabilities claim less: the likeliest level is less likely, the 
   assert.ok(Math.max(...wide) < Math.max(...narrow));
   assert.ok(Math.min(...wide) >= Math.min(...narrow));
   assert.equal(Math.round(1000 * wide.reduce((sum, share) => sum + share, 0)), 1000);
+});
+
+test('results are provisional for as long as an item of the bank is', () => {
+  const bank = loadBank();
+  const items = subjects.flatMap((subject) => bank.subjects[subject].items);
+  assert.equal(
+    calibratedFromUs === Infinity,
+    items.some(({ calibration }) => calibration === 'provisional'),
+  );
 });

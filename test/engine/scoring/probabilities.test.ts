@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Cut } from '../../../src/engine/scoring/cuts.ts';
 import { posteriorOf } from '../../../src/engine/scoring/irt.ts';
 import type { ItemParameters, Response } from '../../../src/engine/scoring/irt.ts';
-import { levelProbabilities } from '../../../src/engine/scoring/probabilities.ts';
+import { isClose, levelProbabilities } from '../../../src/engine/scoring/probabilities.ts';
 
 const cutsAt = (...thetas: number[]): Cut[] =>
   thetas.map((theta, i) => ({ level: (['entry', 'level1', 'level2', 'level3'] as const)[i]!, theta }));
@@ -49,6 +49,17 @@ suite('level probabilities', () => {
       'Level 2',
       'Level 3',
     ]);
+  });
+
+  test('are close to a line if two levels are plausible and none is clear, whatever the other levels have', () => {
+    for (const close of [
+      [0.69, 0.31],
+      [0.1, 0.65, 0.25],
+      [0.5, 0.5],
+      [0.34, 0.33, 0.33],
+    ])
+      assert.ok(isClose(close));
+    for (const clear of [[0.7, 0.3], [0.9, 0.1], [1, 0], [0.16, 0.68, 0.16], []]) assert.ok(!isClose(clear));
   });
 
   const item = fc.record({

@@ -22,7 +22,8 @@ function result(
     ...(working_level === undefined ? {} : { working_level }),
   }).body;
   const scored = irt === undefined ? null : JSON.stringify({ irt, cuts });
-  return { assessment_id: 'a', deleted: false, position: 1, assessed_at: content.assessed_at_us, body, scored };
+  const source = scored === null ? 'imported' : 'sitting';
+  return { assessment_id: 'a', deleted: false, position: 1, assessed_at: content.assessed_at_us, source, body, scored };
 }
 
 suite('where a result stands', () => {

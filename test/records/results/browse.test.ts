@@ -24,6 +24,23 @@ const levels = [
   ['Level 2', 3, false],
 ] as const;
 
+const spreads = [
+  null,
+  { 'Level 1': 0.69, 'Level 2': 0.31 },
+  { 'Entry Level 3': 0.3, 'Level 1': 0.7 },
+  { 'Entry Level 3': 0.24, 'Level 1': 0.66, 'Level 2': 0.1 },
+  { 'Entry Level 3': 0.125, 'Level 1': 0.625, 'Level 2': 0.25 },
+  { 'Level 1': 1, 'Level 2': 0 },
+];
+
+/** Whether the probabilities, or without them the flag, say that a line between two levels is close. */
+function isNearLine(body: string): boolean {
+  const { is_borderline, level_probabilities } = JSON.parse(`{${body}}`);
+  if (!level_probabilities) return is_borderline;
+  const [likeliest, next] = Object.values<number>(level_probabilities).toSorted((x, y) => y - x);
+  return likeliest! < 0.7 && next! >= 0.25;
+}
+
 function record(i: number) {
   const learner = i % 650;
   const [rqf_level, rqf_level_code, below_level_1] = levels[(i * 7) % levels.length]!;
@@ -37,9 +54,12 @@ function record(i: number) {
     rqf_level_code,
     below_level_1,
     is_borderline: i % 9 === 0,
+    level_probabilities: spreads[i % spreads.length]!,
     needs_review: i % 13 === 0,
     // Text that looks like a flag is not one.
-    domains: [{ name: '"is_borderline":true,"needs_review":true', score_pct: i % 101 }],
+    domains: [
+      { name: '"is_borderline":true,"needs_review":true,"level_probabilities":{"a":0.3,"b":0.3}', score_pct: i % 101 },
+    ],
     groups: [
       { type: 'cohort', ref: `c-${learner % 3}`, name: `Cohort ${learner % 3}` },
       ...(learner === 5 ? [{ type: 'class', ref: 'small', name: 'Small' }] : []),
@@ -87,8 +107,9 @@ const groupIds = new Map(
 
 function matching(all: Kept[], filter: ResultFilter): Kept[] {
   const flagged = ({ body }: Kept) => {
-    const { is_borderline, needs_review } = JSON.parse(`{${body}}`);
-    return { borderline: is_borderline, review: needs_review, any: is_borderline || needs_review };
+    const { needs_review } = JSON.parse(`{${body}}`);
+    const borderline = isNearLine(body);
+    return { borderline, review: needs_review, any: borderline || needs_review };
   };
   const later = (one: Kept, other: Kept) =>
     other.assessed_at > one.assessed_at ||
@@ -117,8 +138,8 @@ const keyOf: Record<ResultSort, (one: Kept) => (number | string)[]> = {
   subject: (one) => [one.facet, one.position],
   placement: (one) => [((one.facet & 7) << 3) | (one.facet >> 3), one.position],
   flags: (one) => {
-    const { is_borderline, needs_review } = JSON.parse(`{${one.body}}`);
-    return [Number(needs_review) * 2 + Number(is_borderline), one.position];
+    const { needs_review } = JSON.parse(`{${one.body}}`);
+    return [Number(needs_review) * 2 + Number(isNearLine(one.body)), one.position];
   },
   source: (one) => [0, one.position],
 };

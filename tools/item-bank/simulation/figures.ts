@@ -1,6 +1,7 @@
 import { widened } from '../../../src/engine/scoring/calibration.ts';
 import { confidenceInterval } from '../../../src/engine/scoring/irt.ts';
 import type { Level, Placement } from '../../../src/engine/scoring/levels.ts';
+import { isClose } from '../../../src/engine/scoring/probabilities.ts';
 import { orderOf } from '../../../src/engine/scoring/levels.ts';
 
 /** The outcome of one simulated sitting. */
@@ -62,6 +63,8 @@ export type ConditionFigures = {
   unflagged: { share: number; right: number | null };
   reviewRate: number;
   borderlineRate: number;
+  /** The share of results that pages call close to a line. Null if the condition does not measure probabilities. */
+  closeRate: number | null;
   irtAlone: { rqfRight: number };
   rulesAlone: { rqfRight: number; belowEntryWrongly: number };
   blueprintMet: number;
@@ -119,6 +122,7 @@ export function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
     unflagged: { share: unflagged.length / outcomes.length, right: shareOf(unflagged, rqfRight) },
     reviewRate: share((o) => o.needsReview),
     borderlineRate: share((o) => o.borderline),
+    closeRate: first?.probabilities == null ? null : share((o) => isClose(o.probabilities!.stated)),
     irtAlone: { rqfRight: share((o) => orderOf(o.irt) === orderOf(o.truth)) },
     rulesAlone: {
       rqfRight: share((o) => o.rules !== null && orderOf(o.rules) === orderOf(o.truth)),

@@ -188,6 +188,11 @@ function goalsOf(subject: Subject): Goal[] {
         ]),
     { goal: 'results for review', measure: ofAll((r) => r.population.reviewRate), max: 0.1 },
     {
+      goal: 'results that pages call close to the line between two levels',
+      measure: ofAll((r) => r.population.closeRate),
+      max: 0.45,
+    },
+    {
       goal: 'RMSE below that of random choice by',
       measure: (r) => ({ figure: r.rmseGain, se: r.rmseGainSe }),
       min: 0.2,

@@ -282,7 +282,7 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| bias of θ | ${figure(all.bias)} |`,
     `| mean standard error | ${figure(all.meanSe)} |`,
     `| finest level (Entry sub-levels too) right | ${percent(all.rqf.workingLevelRight)} |`,
-    `| borderline | ${percent(all.borderlineRate)} |`,
+    `| is_borderline of the API | ${percent(all.borderlineRate)} |`,
     `| RQF level right, IRT engine alone | ${percent(all.irtAlone.rqfRight)} |`,
     `| RQF level right, rule engine alone | ${percent(all.rulesAlone.rqfRight)} |`,
     `| Level 1 decision equals that of the whole bank, all learners | ${percent(all.equalsFullBank)} |`,

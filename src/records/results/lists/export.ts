@@ -9,7 +9,8 @@ import { type Column, type Sheet, type SheetFormat, sheetBytes } from '../../../
 import { limits } from '../../../platform/config/limits.ts';
 import { type BrowsedResult, everyResult, exportSort } from './browse.ts';
 import type { ResultQuery } from './browse-statements.ts';
-import { levelInterval, placementOf, probabilityBelow } from './interval.ts';
+import { isProvisional, levelInterval, placementOf, probabilityBelow } from './interval.ts';
+import { flagsOf } from '../reviews.ts';
 
 /** Streams lists of results as files from one snapshot, so that memory stays small. */
 
@@ -72,7 +73,9 @@ export function resultColumns(zone: string, funding: FundingColumns | null = nul
       : text('after_start', 'Assessed after the programme started', 12, ({ content }) =>
           yesNo(content.assessed_at_us >= funding.startUs!),
         ),
-    text('borderline', 'Borderline', 8, ({ content }) => yesNo(content.is_borderline)),
+    text('provisional', 'Provisional', 8, (row) => yesNo(isProvisional(row))),
+    text('close', 'Close to a boundary', 8, ({ content }) => yesNo(flagsOf(content).includes('borderline'))),
+    text('borderline', 'is_borderline of the API', 8, ({ content }) => yesNo(content.is_borderline)),
     text('needs_review', 'Needs review', 8, ({ content }) => yesNo(content.needs_review)),
     text('source', 'Source', 10, (row) => (row.source === 'sitting' ? 'Sat here' : 'Imported')),
     text('framework', 'Framework', 30, ({ content }) => content.framework),

@@ -12,7 +12,7 @@ import { yesOrNo } from '../../../platform/validation/fields.ts';
 /** The levels by their number in a result's facet (src/records/results/facet.ts). */
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
 export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
-export const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
+export const flags = { any: 'Any flag', borderline: 'Close to a boundary', review: 'Needs review' } as const;
 export const sources = { sitting: 'Sitting', imported: 'Imported' } as const;
 
 const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;

@@ -4,7 +4,7 @@ import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
 import { type ResultContent, contentOf } from '../body.ts';
 import { type ProgressFilter, membersOf } from './progress.ts';
 import { strengthsOf } from './distribution.ts';
-import { placementOf } from './interval.ts';
+import { isProvisional, placementOf } from './interval.ts';
 import { domainStatus } from '../../evidence/wording.ts';
 import { dayOf } from '../../../organisations/zone.ts';
 import type { Column } from '../../../platform/formats/sheet.ts';
@@ -15,11 +15,12 @@ export type Latest = {
   full_name: string;
   ref: string | null;
   assessment_id: string;
+  source: 'imported' | 'sitting';
   content: ResultContent;
 };
 
 const latest = statement('gaps.latest')`
-  select l.learner_id, l.full_name, l.ref, x.assessment_id, a.assessed_at, a.body
+  select l.learner_id, l.full_name, l.ref, x.assessment_id, a.assessed_at, a.source, a.body
     from unnest($2::uuid[]) as m(learner_id)
     join learner l on l.organisation_id = $1 and l.learner_id = m.learner_id
     cross join lateral (
@@ -87,6 +88,7 @@ export function gapColumns(domains: readonly string[], zone: string): Column<Lat
     text('learner', 'Learner', 28, (row) => row.full_name),
     text('reference', 'Reference', 16, (row) => row.ref),
     text('placement', 'Placement', 20, (row) => placementOf(row.content)),
+    text('provisional', 'Provisional', 8, (row) => (isProvisional(row) ? 'Yes' : 'No')),
     text('assessed', `Assessed (${zone})`, 14, (row) => dayOf(new Date(row.content.assessed_at_us / 1000), zone)),
     ...domains.flatMap((one, i): Column<Latest>[] => [
       text(`domain_${i + 1}`, one, 16, (row) => domainStatus(domainIn(row, one)?.status ?? null)),

@@ -1,7 +1,7 @@
 import type { Column } from '../../../platform/formats/sheet.ts';
 import { dayOf } from '../../../organisations/zone.ts';
 import type { ExportedResult } from './export.ts';
-import { placementOf } from './interval.ts';
+import { isProvisional, placementOf } from './interval.ts';
 
 /**
  * The columns of a file for people who prepare an ILR return (Department for Education, ILR specification 2025 to
@@ -51,6 +51,7 @@ export function ilrColumns(ukprn: string | null, zone: string): Column<ExportedR
     text('AssessedBelowLevel1', 8, ({ content: { below_level_1: is } }) => (is === null ? null : is ? 'Yes' : 'No')),
     text('AssessedDate', 12, ({ content }) => dayOf(new Date(content.assessed_at_us / 1000), zone)),
     text('AssessedBasis', 34, () => assessedBasis),
+    text('AssessedProvisional', 8, (row) => (isProvisional(row) ? 'Yes' : 'No')),
     text('AssessmentId', 38, (row) => row.assessment_id),
   ];
 }

@@ -1,3 +1,4 @@
+import { calibratedFromUs } from '../../../engine/scoring/calibration.ts';
 import { belowEntry, levelName, levelsOf } from '../../../engine/scoring/levels.ts';
 import type { ResultContent } from '../body.ts';
 import { levels } from '../facet.ts';
@@ -61,6 +62,21 @@ export const levelOf = ({ working_level, rqf_level, below_level_1 }: ResultConte
   working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : null);
 
 export const placementOf = (content: ResultContent): string => levelOf(content) ?? 'Not placed';
+
+type OfSource = { source: 'imported' | 'sitting'; content: ResultContent };
+
+/** Whether items that are not calibrated decided the level. If a person sets the level, no probabilities remain. */
+export const isProvisional = ({ source, content }: OfSource): boolean =>
+  source === 'sitting' && content.level_probabilities !== null && content.assessed_at_us < calibratedFromUs;
+
+export const placementWords = (row: OfSource): string =>
+  `${placementOf(row.content)}${isProvisional(row) ? ' (provisional)' : ''}`;
+
+export const provisionalWords =
+  'Provisional: the authors judged how hard the questions are. Learners’ answers have not confirmed it yet.';
+
+export const closeWords =
+  'Close to the line between two levels: the likeliest level has a probability below 70 %, and another at least 25 %.';
 
 /** A result's index on its subject's ladder; null if the ladder does not have its working level. */
 function stepOf({ subject, working_level, below_level_1 }: ResultContent): number | null {

@@ -1,5 +1,5 @@
 import { clockOf } from './export.ts';
-import { placementOf, intervalWords } from './interval.ts';
+import { isProvisional, placementOf, intervalWords } from './interval.ts';
 import { type Progress, changeOf, outcomeNames } from './progress.ts';
 import type { Column } from '../../../platform/formats/sheet.ts';
 
@@ -19,6 +19,7 @@ export function distanceColumns(zone: string): Column<Progress>[] {
   const rounded = (value: number | undefined) => (value === undefined ? null : Math.round(value * 100) / 100);
   const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
     text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
+    text(`${key}_provisional`, `${head}, provisional`, 10, (row) => (isProvisional(row[key]) ? 'Yes' : 'No')),
     text(`${key}_likely`, `${head}, likely level`, 24, (row) => intervalWords(row[key].content.level_probabilities)),
     {
       key: `${key}_assessed`,

@@ -14,7 +14,8 @@ export type Progress = {
 };
 
 /** `ability`: the IRT engine's estimate with its standard error; null unless the sitting here decided the level. */
-type Compared = { assessment_id: string; content: ResultContent; ability: Ability | null };
+type Compared = { assessment_id: string; source: Source; content: ResultContent; ability: Ability | null };
+type Source = 'imported' | 'sitting';
 type Ability = { theta: number; se: number };
 
 export type ProgressFilter = {
@@ -39,8 +40,8 @@ const ability = (name: string, id: string, of: string) => `
         from (select s.result::json -> 'irt' as irt from sitting s
                where ${of}.source = 'sitting' and s.organisation_id = $1 and s.assessment_id = ${id} and s.result is not null) r) ${name} on true`;
 const firstAndLatest = statement('progress.first_and_latest')`
-  select l.learner_id, l.full_name, l.ref, x.results, x.first_id, x.latest_id, a.assessed_at as first_at, a.body as first_body,
-         b.assessed_at as latest_at, b.body as latest_body, s.ability as first_ability, t.ability as latest_ability
+  select l.learner_id, l.full_name, l.ref, x.results, x.first_id, x.latest_id, a.assessed_at as first_at, a.body as first_body, a.source as first_source,
+         b.assessed_at as latest_at, b.body as latest_body, b.source as latest_source, s.ability as first_ability, t.ability as latest_ability
     from unnest($2::uuid[]) as m(learner_id)
     join learner l on l.organisation_id = $1 and l.learner_id = m.learner_id
     cross join lateral (
@@ -56,9 +57,10 @@ const firstAndLatest = statement('progress.first_and_latest')`
    where ${isVisibleLearner('m.learner_id', '$4')}
    order by l.learner_id, x.subject`;
 
-type Row = Omit<Progress, 'first' | 'latest'> &
-  Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
+type Row = Omit<Progress, 'first' | 'latest'> & Pair;
+type Pair = Record<'first_id' | 'latest_id' | 'first_body' | 'latest_body', string> &
   Record<'first_at' | 'latest_at', number> &
+  Record<'first_source' | 'latest_source', Source> &
   Record<'first_ability' | 'latest_ability', Ability | null>;
 
 /** @param min how many results a learner needs in a subject */
@@ -70,15 +72,16 @@ export async function progressOfLearners(
   min = 1,
 ): Promise<Progress[]> {
   const rows = await tx.query<Row>(firstAndLatest, [organisationId, learnerIds, subject, visibility, min]);
-  const compared = (assessment_id: string, body: string, at: number, found: Ability | null): Compared => {
-    const content = contentOf(body, at);
+  const compared = (row: Pair, which: 'first' | 'latest'): Compared => {
+    const content = contentOf(row[`${which}_body`], row[`${which}_at`]);
     // A person who sets a level removes the probabilities. The estimate then no longer explains the level.
-    return { assessment_id, content, ability: content.level_probabilities === null ? null : found };
+    const ability = content.level_probabilities === null ? null : row[`${which}_ability`];
+    return { assessment_id: row[`${which}_id`], source: row[`${which}_source`], content, ability };
   };
   return rows.map(({ learner_id, full_name, ref, results, ...row }) => ({
     ...{ learner_id, full_name, ref, results },
-    first: compared(row.first_id, row.first_body, row.first_at, row.first_ability),
-    latest: compared(row.latest_id, row.latest_body, row.latest_at, row.latest_ability),
+    first: compared(row, 'first'),
+    latest: compared(row, 'latest'),
   }));
 }
 

@@ -3,7 +3,8 @@ import { type Content, attributes, html } from '../../../platform/html/html.ts';
 import { type LearnerState, rungsOf, learnerStateOf } from '../../../records/directory/learner-state.ts';
 import { type Subject, subjects, shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import { dayWords, day, facts, instant, moment, notice, code, shortId, typeWords } from '../kit/blocks.ts';
-import { contentOf } from '../../../records/results/body.ts';
+import { type ResultContent, contentOf } from '../../../records/results/body.ts';
+import { placementWords } from '../../../records/results/lists/interval.ts';
 import { readResumedAt } from '../../../feed/position.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import type {
@@ -22,6 +23,7 @@ import { name } from '../kit/frame.ts';
 import { groupPath } from '../groups/members.ts';
 import { stateWords } from './learners.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, get } from '../kit/route.ts';
+import { flagLabels } from '../results/results.ts';
 import { traceLink } from '../organisation/trace.ts';
 import { empty, table, plain } from '../kit/table.ts';
 
@@ -120,7 +122,7 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
   if (results.length === 0) return empty('There is no result yet. Results appear after an assessment.');
   const live = results.flatMap((one) => {
     const standing = learnerStateOf(one);
-    return standing === null ? [] : [{ ...one, standing }];
+    return standing === null ? [] : [{ ...one, standing, content: contentOf(one.body!, one.assessed_at) }];
   });
   const withdrawn = results.filter((one) => one.body === null);
   const ofSubject = (subject: Subject) => live.filter(({ standing }) => standing.subject === subject);
@@ -137,7 +139,7 @@ function resultsPart(visit: Visit, results: RecordedResult[]): Content {
   }`;
 }
 
-type Placed = RecordedResult & { body: string | null; standing: LearnerState };
+type Placed = RecordedResult & { standing: LearnerState; content: ResultContent };
 
 function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const { base, zone } = visit;
@@ -145,9 +147,9 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
   const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
   return html`<section class="beside"><h3>${label}</h3>${chart}${table<Placed>(`${label}, newest first`, rows, {
     Assessed: (row) => html`<a href="${base}/results/${row.assessment_id}">${day(row.assessed_at, zone)}</a>`,
-    Level: plain(({ standing }) => standing.level ?? 'Not placed'),
+    Level: plain(placementWords),
     '95 % interval': ({ standing }) => intervalWords(standing),
-    Flags: (row) => flagsOf(row),
+    Flags: ({ content }) => flagLabels(content),
     Evidence: (row) =>
       html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(row.assessed_at, zone)}</span></a>`,
     Result: (row) => resultLinks(visit, row.assessment_id),
@@ -157,11 +159,6 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
 function intervalWords({ interval }: LearnerState): string {
   if (interval === null) return 'Not recorded';
   return interval.from === interval.to ? interval.from : `${interval.from} to ${interval.to}`;
-}
-
-function flagsOf({ body, assessed_at }: RecordedResult): string {
-  const { is_borderline, needs_review } = contentOf(body!, assessed_at);
-  return [is_borderline && 'Borderline', needs_review && 'Needs review'].filter(Boolean).join('; ');
 }
 
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>

@@ -1,6 +1,6 @@
 import type { DistanceTotal } from '../../../records/results/lists/distance.ts';
 import { all, meanLevels, minForMean, refreshTotals, totalsOf } from '../../../records/results/lists/distance.ts';
-import { placementOf } from '../../../records/results/lists/interval.ts';
+import { placementWords } from '../../../records/results/lists/interval.ts';
 import type { Change, Outcome, Progress, ProgressFilter } from '../../../records/results/lists/progress.ts';
 import { changeOf, everyProgress, outcomeNames, progressOf } from '../../../records/results/lists/progress.ts';
 import { decimal, subjectName } from '../../../records/evidence/wording.ts';
@@ -178,8 +178,8 @@ async function groupPage(visit: Visit, filter: ProgressFilter): Promise<Answer> 
   const total = hasTotal && at !== null ? await totalsOf(app.db, id, groupIds) : null;
   const shown = filter.subject === null ? subjects : [subjects[filter.subject]!];
   const kept = filterQuery(query, []);
-  const result = ({ assessment_id, content }: Progress['first']): Content =>
-    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(content.assessed_at_us, zone)}</span>`;
+  const result = (one: Progress['first']): Content =>
+    html`<a href="${base}/results/${one.assessment_id}">${placementWords(one)}</a> <span class="hint">${day(one.content.assessed_at_us, zone)}</span>`;
   return listPage<Progress>(visit, {
     title,
     heading: group === null ? title : html`${title}: ${name(group.name)}`,

@@ -1,6 +1,6 @@
 import { type BrowsedResult, maxRows, browseResults } from '../../../records/results/lists/browse.ts';
 import type { ResultQuery } from '../../../records/results/lists/browse-statements.ts';
-import { probabilityBelow, placementOf, intervalWords } from '../../../records/results/lists/interval.ts';
+import { probabilityBelow, placementWords, intervalWords } from '../../../records/results/lists/interval.ts';
 import { subjectName } from '../../../records/evidence/wording.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -223,7 +223,7 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
     columns: {
       Learner: (row) => learnerCell(`${base}/results/${row.assessment_id}`, row),
       Subject: plain(({ content }) => subjectName(content.subject)),
-      Placement: plain(({ content }) => placementOf(content)),
+      Placement: plain(placementWords),
       'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
       [`Probability below ${list.below}`]: wideOnly(numeric(probability)),
       Assessed: plain(

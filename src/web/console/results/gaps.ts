@@ -1,7 +1,7 @@
 import { strengthsOf } from '../../../records/results/lists/distribution.ts';
 import type { Latest } from '../../../records/results/lists/gaps.ts';
 import { byNeed, latestOfMembers, domainNames, domainIn, gapColumns } from '../../../records/results/lists/gaps.ts';
-import { placementOf } from '../../../records/results/lists/interval.ts';
+import { placementWords } from '../../../records/results/lists/interval.ts';
 import { domainStatus, subjectName } from '../../../records/evidence/wording.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
@@ -101,7 +101,7 @@ async function gaps(visit: Visit): Promise<Answer> {
       Learner: (row) => learnerCell(`${base}/learners/${row.learner_id}`, row),
       Placement: plain(
         (row) =>
-          html`<a href="${base}/results/${row.assessment_id}">${placementOf(row.content)}</a> <span class="hint">${day(row.content.assessed_at_us, zone)}</span>`,
+          html`<a href="${base}/results/${row.assessment_id}">${placementWords(row)}</a> <span class="hint">${day(row.content.assessed_at_us, zone)}</span>`,
       ),
       ...Object.fromEntries(domains.map((one) => [one, (row: Latest) => cell(row, one)])),
     },

@@ -3,15 +3,13 @@ import { browseResults, findResult, maxRows } from '../../../records/results/lis
 import type { ResultQuery, ResultPageStart, ResultSort } from '../../../records/results/lists/browse-statements.ts';
 import { pageStartTypes, resultSorts } from '../../../records/results/lists/browse-statements.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
-import { placementOf, intervalWords } from '../../../records/results/lists/interval.ts';
+import { closeWords, isProvisional, provisionalWords } from '../../../records/results/lists/interval.ts';
+import { placementOf, placementWords, intervalWords } from '../../../records/results/lists/interval.ts';
 import { readReport } from '../../../records/evidence/evidence.ts';
-import {
-  borderlineWords,
-  domainStatus,
-  importedBorderlineWords,
-  reviewWords,
-  subjectName,
-} from '../../../records/evidence/wording.ts';
+import { domainStatus, reviewWords, subjectName } from '../../../records/evidence/wording.ts';
+import type { ResultContent } from '../../../records/results/body.ts';
+import { flagsOf } from '../../../records/results/reviews.ts';
+import { isClose } from '../../../engine/scoring/probabilities.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
@@ -59,15 +57,10 @@ export function readPlace(visit: Visit, visibility: Visibility, sort: ResultSort
 export const sourceWords = { sitting: 'Sitting', imported: 'Imported' } as const;
 
 /** The flags as labels, for lists. */
-export const flagLabels = ({ is_borderline, needs_review }: Parameters<typeof flagWords>[0]): Content[] => [
-  needs_review && label('wait', 'Needs review'),
-  needs_review && is_borderline && ' ',
-  is_borderline && label('info', 'Borderline'),
-];
-
-export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
-  return [needs_review && 'Needs review', is_borderline && 'Borderline'].filter(Boolean).join(', ');
-}
+export const flagLabels = (content: ResultContent): Content[] =>
+  flagsOf(content).map((flag) =>
+    flag === 'needs_review' ? [label('wait', 'Needs review'), ' '] : label('info', 'Close to a boundary'),
+  );
 
 export const learnerCell = (to: string, row: Pick<BrowsedResult, 'full_name' | 'ref'>): Content =>
   html`<a href="${to}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
@@ -117,7 +110,7 @@ async function results(visit: Visit): Promise<Answer> {
     columns: {
       Learner: sorted('learner', (row) => learnerCell(`${base}/results/${row.assessment_id}`, row)),
       Subject: sorted('subject', ({ content }) => subjectName(content.subject), 'plain'),
-      Placement: sorted('placement', ({ content }) => placementOf(content), 'plain'),
+      Placement: sorted('placement', placementWords, 'plain'),
       'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
       Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone), 'plain'),
       Flags: sorted('flags', ({ content }) => flagLabels(content)),
@@ -140,7 +133,7 @@ const fieldNames: Record<string, string> = {
   framework: 'Framework',
   working_level: 'Placement',
   recommended_next_level: 'Recommended next level',
-  is_borderline: 'Borderline',
+  is_borderline: 'API flag Borderline',
   needs_review: 'Needs review',
   domains: 'Domains',
   level_probabilities: 'Probabilities of levels',
@@ -202,9 +195,11 @@ async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
   const deleted = html`<p>The content is deleted. Platforms get a tombstone at their next poll, and delete their copies.</p>`;
   if (content === null)
     return { title: 'Withdrawn result', back, main: [deleted, facts({ ...learner, ...ids }), past] };
+  const placed = { ...found, content };
   const flags = [
     content.needs_review && reviewWords(content.reviewed_at !== undefined),
-    content.is_borderline && (found.source === 'sitting' ? borderlineWords : importedBorderlineWords),
+    isClose(Object.values(content.level_probabilities ?? {})) && closeWords,
+    isProvisional(placed) && provisionalWords,
   ];
   return {
     title: 'Result',
@@ -215,7 +210,7 @@ async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
       facts({
         ...learner,
         Assessed: moment(content.assessed_at_us, zone),
-        Placement: placementOf(content),
+        Placement: placementWords(placed),
         'Likely level, at 95 %': intervalWords(content.level_probabilities),
         'Below Level 1': content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No',
         'Recommended next level': content.recommended_next_level ?? 'None',

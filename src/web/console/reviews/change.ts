@@ -226,7 +226,7 @@ async function amendPage(visit: Visit, result: ReviewedResult): Promise<Answer> 
       f.text('framework', 'Framework'),
       f.text('working_level', 'Working level', { hint: 'A step within the level, such as “Entry 2”. Can be empty.' }),
       f.text('recommended_next_level', 'Recommended next level', { hint: 'Such as “Level 1”. Can be empty.' }),
-      f.select('is_borderline', 'Close to a boundary', yesNo),
+      f.select('is_borderline', 'API flag Borderline', yesNo),
       f.select('needs_review', 'Scoring methods a level or more apart', yesNo),
       decisionFields(f, { ...result, waiting: null }, 'Reason'),
     ],

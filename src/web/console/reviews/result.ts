@@ -9,7 +9,8 @@ import { reviewQuestion, reviewSitting, flagWords } from '../../../sittings/revi
 import { facts, day, moment, notice, code } from '../kit/blocks.ts';
 import { type Answer, type ConsoleRoute, type Visit, NoSuchPage, findOr404, routesOf } from '../kit/route.ts';
 import { learnerReaders, reviewers } from '../../../organisations/users/roles.ts';
-import { deciderOf, keptQueue, levelWords, nextInQueue, outcomeWords, whyWords, dueCell } from './review.ts';
+import { deciderOf, keptQueue, nextInQueue, outcomeWords, whyWords, dueCell } from './review.ts';
+import { placementWords } from '../../../records/results/lists/interval.ts';
 import { type FieldChange, type HistoryEntry, historyOf } from '../../../records/results/lists/history.ts';
 import { type Review, findLive, findReviews } from '../../../records/results/results.ts';
 import { type ResultContent, contentOf } from '../../../records/results/body.ts';
@@ -109,7 +110,7 @@ export async function resultPage(visit: Visit, result: ReviewedResult): Promise<
         Learner: html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`,
         Reference: of.ref ?? 'None',
         Subject: shortSubjectNames[content.subject],
-        Placement: levelWords(row),
+        Placement: placementWords({ source: row.source, content }),
         Assessed: moment(row.assessed_at, zone),
         'Assigned to': waiting?.assigned_to && who(waiting.assigned_to),
         Result: code(of.assessment_id),
@@ -171,9 +172,7 @@ const basisWords: Record<ScoredResult['reconciliation']['basis'], string> = {
 function decidingWords({ deciding, irt }: ScoredResult): string {
   const level = levelName(deciding.level);
   const side = deciding.side === 'at_or_above' ? 'at or above it' : 'below it';
-  const holds = deciding.isBorderline
-    ? 'contains the threshold, so the result is borderline'
-    : 'does not contain the threshold, so the result is not borderline';
+  const holds = deciding.isBorderline ? 'contains the threshold' : 'does not contain the threshold';
   return `The deciding threshold is that of ${level}, at ${figure(deciding.threshold)}. The estimate, ${figure(irt.theta)}, is ${side}. Its 95 % interval, ${figure(irt.ci.low)} to ${figure(irt.ci.high)}, ${holds}.`;
 }
 

@@ -17,8 +17,8 @@ const { app } = service;
 
 const progress = (from: Partial<Progress['first']>, to: Partial<Progress['first']>): Progress => ({
   ...{ learner_id: '', full_name: '', ref: null, results: 2 },
-  first: { assessment_id: '', content: contentOf({ level: 2 }), ability: null, ...from },
-  latest: { assessment_id: '', content: contentOf({ level: 3 }), ability: null, ...to },
+  first: { assessment_id: '', source: 'sitting', content: contentOf({ level: 2 }), ability: null, ...from },
+  latest: { assessment_id: '', source: 'sitting', content: contentOf({ level: 3 }), ability: null, ...to },
 });
 const ability = (theta: number, se = 0.3) => ({ ability: { theta, se } });
 
