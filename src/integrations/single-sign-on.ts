@@ -17,7 +17,15 @@ export type Purpose =
   { purpose: 'sign-in' } | { purpose: 'accept'; token: string } | { purpose: 'connect' | 'confirm'; sessionId: string };
 
 /** Why the browser was sent to the provider. A sealed cookie of the browser contains the errand. */
-export type Errand = { organisationId: number; issuer: string; journey: Journey; until: number; to: string } & Purpose;
+export type Errand = {
+  organisationId: number;
+  issuer: string;
+  journey: Journey;
+  until: number;
+  to: string;
+  /** The session that keeps a form for the person. */
+  keptIn: string | null;
+} & Purpose;
 
 /** Raised if the person lost their rights during the sign-in, so that the transaction is rolled back. */
 export class Refused extends Error {}

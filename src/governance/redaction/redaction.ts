@@ -39,6 +39,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'sign_in_attempts.subject': null,
     'start_code.code_mac': null,
     'user_invitation.token_sha256': null,
+    'user_session.kept_form': (bytes) => secrets.open('form', bytes),
     'user_session.token_sha256': null,
   };
 }
@@ -116,6 +117,7 @@ export const redactions: Record<string, Redaction> = {
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'mail.sealed': overwriteSealed('mail'),
+  'user_session.kept_form': overwriteSealed('form'),
 };
 
 /** Finds every stored text with a National Insurance number; in all organisations if `organisationId` is null. */

@@ -69,7 +69,9 @@ const find = statement('session.find')`
                       and case when s.sso_organisation_id is null then not m.sso_only else s.sso_organisation_id in (o.organisation_id, o.sandbox_of) end), '[]') as memberships
     from user_session s join user_account u using (user_id)
    where s.token_sha256 = $1 and ${alive}`;
-const owner = statement('session.owner')`select user_id from user_session where token_sha256 = $1 and stage = 'full'`;
+const owner = statement(
+  'session.owner',
+)`select user_id, session_id from user_session where token_sha256 = $1 and stage = 'full'`;
 const list = statement('session.list')`
   select session_id, created_at, last_seen_at, client from user_session s
    where user_id = $1 and stage = 'full' and ${alive} order by last_seen_at desc, session_id`;
@@ -92,6 +94,14 @@ const endOne = statement('session.end')`
   delete from user_session where user_id = $1 and session_id = $2 returning session_id`;
 const endAll = statement('session.end_all')`
   delete from user_session where user_id = $1 and session_id is distinct from $2`;
+const keep = statement('session.keep_form')`
+  update user_session set kept_form = $2, kept_until = $3 where session_id = $1`;
+const take = statement('session.take_form')`
+  update user_session s set kept_form = null, kept_until = null
+    from (select session_id, kept_form from user_session where session_id = $1 and kept_until > $2 for update) k
+   where s.session_id = k.session_id returning k.kept_form`;
+const pruneForms = statement('session.prune_forms')`
+  update user_session set kept_form = null, kept_until = null where kept_until <= $1`;
 const prune = statement('session.prune')`delete from user_session where last_seen_at <= $1 or created_at <= $2`;
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
@@ -101,9 +111,22 @@ export async function findSession(tx: Tx, token: string, nowMs: number): Promise
   return (await tx.query<Session>(find, [hashOf(token), ...oldest(nowMs)]))[0];
 }
 
+export type SessionOwner = Pick<Session, 'user_id' | 'session_id'>;
+
 /** The person of a session, which may have ended by its age. A session that was ended on purpose is not stored. */
-export async function findSessionOwner(tx: Tx, token: string): Promise<string | null> {
-  return (await tx.query<{ user_id: string }>(owner, [hashOf(token)]))[0]?.user_id ?? null;
+export async function findSessionOwner(tx: Tx, token: string): Promise<SessionOwner | null> {
+  return (await tx.query<SessionOwner>(owner, [hashOf(token)]))[0] ?? null;
+}
+
+/** Stores the sealed form of a session while the person is at the identity provider. The session may have ended. */
+export async function keepForm(work: UnitOfWork, sessionId: string, sealed: Buffer): Promise<void> {
+  await work.tx.query(keep, [sessionId, sealed, new Date(work.nowMs + limits.keptFormMs)]);
+}
+
+/** Deletes the stored form. @returns the form; null if there is none, or its time is over */
+export async function takeForm(work: UnitOfWork, sessionId: string): Promise<Buffer | null> {
+  const [row] = await work.tx.query<{ kept_form: Buffer }>(take, [sessionId, new Date(work.nowMs)]);
+  return row?.kept_form ?? null;
 }
 
 /**
@@ -179,6 +202,7 @@ export async function endSessions(work: UnitOfWork, userId: string, except: stri
 }
 
 export async function pruneSessions(work: UnitOfWork): Promise<void> {
+  await work.tx.query(pruneForms, [new Date(work.nowMs)]);
   await work.tx.query(prune, oldest(work.nowMs - limits.sessionEndedMs).slice(0, 2));
 }
 

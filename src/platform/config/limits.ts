@@ -111,6 +111,8 @@ export const limits = {
   sessionMs: 12 * 3600_000,
   /** How long an ended session is stored, so that a form that was open in it can be kept. */
   sessionEndedMs: 24 * 3600_000,
+  /** How long a form is stored while the person signs in at the identity provider. */
+  keptFormMs: 15 * 60_000,
   /** The longest time between the password and the second factor. */
   sessionCodeMs: 10 * 60_000,
   /** A page that needs a recent proof of identity asks again if the last proof is older. */

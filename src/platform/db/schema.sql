@@ -1007,6 +1007,8 @@ CREATE INDEX user_membership_user ON public.user_membership USING btree (user_id
 create table user_session (
   client text not null,
   created_at timestamp with time zone not null,
+  kept_form bytea,
+  kept_until timestamp with time zone,
   last_seen_at timestamp with time zone not null,
   pending_totp text,
   proved_at timestamp with time zone not null,

@@ -16,7 +16,13 @@ import { PasswordsBusy } from '../../organisations/users/password.ts';
 import { needsSecondFactor } from '../../organisations/users/roles.ts';
 import { useMembership } from '../../organisations/users/members.ts';
 import type { Session } from '../../organisations/users/sessions.ts';
-import { clientName, findSession, findSessionOwner, touchSession } from '../../organisations/users/sessions.ts';
+import {
+  type SessionOwner,
+  clientName,
+  findSession,
+  findSessionOwner,
+  touchSession,
+} from '../../organisations/users/sessions.ts';
 import { safeAddress, wantedPage } from './kit/browser.ts';
 import { maxKeptBytes, openForm, pageAt, sealForm } from './sign-in/kept-form.ts';
 import { type Frame, consoleScript, consoleStyle, documentOf, noFrame, pageHeaders } from './kit/frame.ts';
@@ -140,18 +146,23 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
 }
 
 /** The person whose small form is kept during a sign-in; null if the form is not kept. */
-async function keeperOf(app: App, { asks }: Refused, { method, headers }: FastifyRequest, session: Session | null) {
+async function keeperOf(
+  app: App,
+  { asks }: Refused,
+  { method, headers }: FastifyRequest,
+  session: Session | null,
+): Promise<SessionOwner | null> {
   const bytes = Number(headers['content-length'] ?? 0);
   if (method !== 'POST' || asks === undefined || !(bytes > 0 && bytes <= maxKeptBytes)) return null;
   const token = readCookie(headers, cookieName(app.settings.baseUrl, 'session'));
-  return session?.user_id ?? (token === null ? null : findSessionOwner(app.db, token));
+  return session ?? (token === null ? null : findSessionOwner(app.db, token));
 }
 
 /** The page that asks the person to sign in, with their form sealed in it. */
 async function keep(app: App, route: ConsoleRoute, request: FastifyRequest, visit: OpenVisit, found: Refused) {
-  const userId = await keeperOf(app, found, request, visit.session);
-  if (userId === null) return found.answered;
-  const kept = sealForm(route, visit, userId, await Form.read(request.body, request.headers['content-type']));
+  const keeper = await keeperOf(app, found, request, visit.session);
+  if (keeper === null) return found.answered;
+  const kept = sealForm(route, visit, keeper, await Form.read(request.body, request.headers['content-type']));
   if (kept === null || !('to' in found.answered)) return found.answered;
   const query = new URLSearchParams(found.answered.to.split('?')[1] ?? '');
   const page = await askWithForm({ ...visit, query }, found.asks!, kept);
@@ -202,11 +213,11 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
   try {
     const form = await Form.read(request.body, request.headers['content-type']);
     const answered = await go(form);
-    const { token, device } = answered;
-    const isKept = keptPaths.includes(route.path) && form.raw('kept') !== '' && 'to' in answered;
-    const filled = isKept && typeof token === 'string' ? await refill(app, visit, form.raw('kept'), token) : null;
-    const shown = filled === null ? answered : { ...filled.answered, ...(device === undefined ? {} : { device }) };
-    return send(app, reply, shown, filled?.frame ?? frame);
+    const { token, device, errand, kept = keptPaths.includes(route.path) ? form.raw('kept') : '' } = answered;
+    const isKept = kept !== '' && 'to' in answered && typeof token === 'string';
+    const filled = isKept ? await refill(app, visit, kept, token) : null;
+    if (filled === null) return send(app, reply, answered, frame);
+    return send(app, reply, { ...filled.answered, ...{ device, errand } } as Answer, filled.frame);
   } catch (error) {
     // The response has the same bytes as for a page of another organisation, so it does not reveal which IDs exist.
     if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);

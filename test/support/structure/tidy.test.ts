@@ -292,6 +292,7 @@ suite('the tree', () => {
     'console: lists that read an index for what few rows match': 30,
     'status of all organisations, as a page of the operator and a command': 520,
     'random samples of results for internal quality assurance': 205,
+    'forms kept during a sign-in at the identity provider': 112,
     'single sign-on only, with an emergency owner and a command to lift it': 235,
     'metrics of organisations and of silent keys': 80,
     'slips, decimal commas and rates in typed answers, read as a tutor reads them': 65,

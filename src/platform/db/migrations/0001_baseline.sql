@@ -166,7 +166,10 @@ create table user_session (
   -- The encrypted secret of a second factor that is being set up.
   pending_totp        text,
   -- A session that began at an organisation's identity provider opens that organisation and nothing else.
-  sso_organisation_id int8
+  sso_organisation_id int8,
+  -- The sealed form that the person gets again when they come from the identity provider, and until when.
+  kept_form           bytea,
+  kept_until          timestamptz
 );
 create index user_session_user on user_session (user_id);
 create index user_session_last_seen on user_session (last_seen_at);

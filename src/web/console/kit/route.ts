@@ -22,6 +22,8 @@ export type Answer = (
   about?: { of: 'learner' | 'result'; id: string };
   /** The sealed state of a sign-in at an identity provider, for its cookie; null deletes the cookie. */
   errand?: string | null;
+  /** The sealed form that the person gets again after the sign-in (kept-form.ts). */
+  kept?: string | undefined;
   /** The sealed cookie of a browser in which the person has signed in. */
   device?: string;
 };

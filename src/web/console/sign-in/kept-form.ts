@@ -1,4 +1,6 @@
 import type { App } from '../../../platform/app.ts';
+import { type KeptForm, readKept, sealKept } from '../../../integrations/kept-form.ts';
+import type { SessionOwner } from '../../../organisations/users/sessions.ts';
 import { type ConsoleRoute, type OpenVisit, addressOf } from '../kit/route.ts';
 import { consoleRoutes } from '../routes.ts';
 import { Form } from '../../../api/http/form.ts';
@@ -11,28 +13,14 @@ import { Form } from '../../../api/http/form.ts';
 /** With more, the sealed fields would not fit into the form of the sign-in (limits.publicFormBytes). */
 export const maxKeptBytes = 10_000;
 const maxSealedChars = 14_000;
-const keptMs = 3600_000;
 /** Fields that the person enters again, and the fields of the sign-in. */
 const leftOut = new Set(['password', 'present', 'client_secret', 'code', 'to', 'kept']);
-
-type Kept = {
-  userId: string;
-  untilMs: number;
-  /** The page that shows the form: the URL pattern, and the path with its parameters. */
-  pattern: string;
-  path: string;
-  params: Record<string, string>;
-  query: string;
-  isOwn: boolean;
-  fields: [string, string][];
-};
 
 export const pageAt = (pattern: string): ConsoleRoute | undefined =>
   consoleRoutes.find((one) => one.method === 'GET' && addressOf(one) === pattern);
 
 /** Seals the fields with the page that shows the form: the page of the same path, or the nearest page above it. */
-export function sealForm(route: ConsoleRoute, visit: OpenVisit, userId: string, sent: Form): string | null {
-  const { secrets, random, clock } = visit.app;
+export function sealForm(route: ConsoleRoute, visit: OpenVisit, keeper: SessionOwner, sent: Form): string | null {
   const fields = sent.entries().filter(([name]) => !leftOut.has(name));
   let [pattern, path] = [addressOf(route), visit.path];
   while (pattern !== '' && pageAt(pattern) === undefined)
@@ -40,17 +28,16 @@ export function sealForm(route: ConsoleRoute, visit: OpenVisit, userId: string, 
   if (fields.length === 0 || pattern === '') return null;
   const isOwn = path === visit.path;
   const query = isOwn ? visit.query.toString() : '';
-  const untilMs = clock.nowMs() + keptMs;
-  const kept: Kept = { userId, untilMs, pattern, path, params: visit.params, query, isOwn, fields };
-  const sealed = secrets.seal('form', JSON.stringify(kept), random).toString('base64url');
+  const { user_id, session_id } = keeper;
+  const kept: KeptForm = { user_id, session_id, pattern, path, params: visit.params, query, isOwn, fields };
+  const sealed = sealKept(visit.app, kept);
   return sealed.length > maxSealedChars ? null : sealed;
 }
 
 /** @returns null if the fields were sealed for another person, or more than an hour ago */
-export function openForm({ secrets, clock }: App, userId: string, sealed: string) {
-  const text = secrets.open('form', Buffer.from(sealed, 'base64url'));
-  const kept = text === null ? null : (JSON.parse(text) as Kept);
-  if (kept === null || kept.userId !== userId || kept.untilMs < clock.nowMs()) return null;
+export function openForm(app: App, userId: string, sealed: string) {
+  const kept = readKept(app, sealed);
+  if (kept?.user_id !== userId) return null;
   const { pattern, path, params, query, isOwn, fields } = kept;
   const page = pageAt(pattern);
   const form = Form.of(fields, isOwn ? 'own' : 'above');

@@ -15,6 +15,7 @@ import { type Faults, type Fields, hiddenField, isFaulty, faultsIn } from '../ki
 import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from '../kit/route.ts';
 import { formRoutes, get, post } from '../kit/route.ts';
 import { formPage } from '../kit/page.ts';
+import { leavesByForm, providerForm } from './sso.ts';
 import { auditRequest } from '../../../platform/audit/act.ts';
 
 export const signInRoutes: ConsoleRoute[] = [
@@ -31,9 +32,10 @@ function wantedField(visit: OpenVisit): Markup {
   return html`${hiddenField('to', wantedPage(visit))}${kept !== '' && hiddenField('kept', kept)}`;
 }
 
-function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Answer {
+async function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Membership[] = []): Promise<Answer> {
   const choices = organisations.map((one) => ({ value: one.public_id, label: one.name }));
-  return formPage(visit, {
+  const elsewhere = await providerForm(visit, wantedField(visit));
+  const page = formPage(visit, {
     title: 'Sign in',
     faults,
     intro: notice(visit.query, {
@@ -53,8 +55,12 @@ function signInPage(visit: OpenVisit, faults: Faults = {}, organisations: Member
         }),
       passwordField(f),
     ],
-    also: html`<p class="hint">If you have lost your password, ask an owner or an admin of your organisation for a new link.</p>`,
+    also: [
+      elsewhere,
+      html`<p class="hint">If you have lost your password, ask an owner or an admin of your organisation for a new link.</p>`,
+    ],
   });
+  return elsewhere === null ? page : { ...page, headers: leavesByForm };
 }
 
 const passwordField = (f: Fields) =>
@@ -75,7 +81,8 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   if (isFaulty(faults)) return signInPage(visit, faults);
   const caller = { ...visit, action: 'POST /console/sign-in' };
   const checked = await checkPassword(caller, email, password);
-  const refused = ({ fault, seconds }: Refusal) => refusedFor(signInPage(visit, { password: fault }), seconds);
+  const refused = async ({ fault, seconds }: Refusal) =>
+    refusedFor(await signInPage(visit, { password: fault }), seconds);
   if ('fault' in checked) return refused(checked);
   const { accounts: found, subjects } = checked;
   const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
@@ -151,7 +158,9 @@ const confirmed = (visit: OpenVisit) => ({ ...visit, action: 'POST /console/conf
 
 /** Turns the answer into a 429 if the person must wait for `seconds`. */
 export function refusedFor(answer: Answer, seconds: number): Answer {
-  return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
+  if (seconds === 0) return answer;
+  const headers = { ...('headers' in answer ? answer.headers : {}), 'retry-after': String(seconds) };
+  return { ...answer, status: 429, headers } as Answer;
 }
 
 async function enterCode(visit: OpenVisit): Promise<Answer> {
@@ -182,12 +191,16 @@ function proofPage(visit: PersonVisit, faults: Faults = {}): Answer {
   const { session } = visit;
   const title = 'Confirm that it is you';
   if (session.sso_organisation_id !== null) {
-    const to = new URLSearchParams({ to: wantedPage(visit) }).toString();
-    return {
+    const page = formPage(visit, {
       title,
       faults,
-      main: html`<p>Before the next page opens, confirm that it is you. Sign in again through your organisation’s identity provider. The proof is valid for 10 minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
-    };
+      intro: html`<p>Before the next page opens, confirm that it is you. Sign in again through your organisation’s identity provider. The proof is valid for 10 minutes.</p>`,
+      to: '/console/sso/confirm',
+      button: 'Sign in again',
+      cancel: '/console',
+      fields: () => wantedField(visit),
+    });
+    return { ...page, headers: leavesByForm };
   }
   return formPage(visit, {
     title,

@@ -1,5 +1,7 @@
-import { html } from '../../../platform/html/html.ts';
+import { type Content, html } from '../../../platform/html/html.ts';
 import { safeAddress, wantedPage } from '../kit/browser.ts';
+import { readKept } from '../../../integrations/kept-form.ts';
+import { keepForm, takeForm } from '../../../organisations/users/sessions.ts';
 import { hiddenField } from '../kit/form.ts';
 import { name, pageHeaders } from '../kit/frame.ts';
 import type { Answer, OpenVisit, ConsoleRoute, PersonVisit } from '../kit/route.ts';
@@ -23,7 +25,7 @@ import { type Purpose, type Held, type Errand, arrivals, Refused } from '../../.
 /** Pages for sign-in at an organisation's identity provider. The session opens only this organisation. */
 export const ssoRoutes: ConsoleRoute[] = [
   get('/console/sso/connect/{organisation}', 'person', connect, { own: true, proof: true }),
-  get('/console/sso/confirm', 'person', confirm),
+  ...formRoutes('/console/sso/confirm', 'person', confirm, confirm),
   ...formRoutes(
     '/console/sso/sign-in/{organisation}',
     'anyone',
@@ -58,6 +60,7 @@ async function leave(visit: OpenVisit, organisationId: number, provider: Provide
       journey,
       until: app.clock.nowMs() + limits.sessionCodeMs,
       to: wantedPage(visit),
+      keptIn: await keepDuring(visit),
     };
     return { to, errand: app.secrets.seal('sign-in', JSON.stringify(errand), app.random).toString('base64url') };
   } catch (error) {
@@ -66,14 +69,32 @@ async function leave(visit: OpenVisit, organisationId: number, provider: Provide
   }
 }
 
+/** Keeps the sealed form while the person is at the identity provider. @returns the session that keeps it */
+async function keepDuring({ app, form }: OpenVisit): Promise<string | null> {
+  const sealed = form.raw('kept');
+  const id = readKept(app, sealed)?.session_id ?? null;
+  if (id !== null) await withUnitOfWork(app, null, (work) => keepForm(work, id, Buffer.from(sealed, 'base64url')));
+  return id;
+}
+
 /** An organisation without an identity provider gets the same 404 as an unknown organisation. */
 async function providerOf({ app, params }: OpenVisit): Promise<{ organisation: Organisation; provider: Provider }> {
-  const id = params.organisation!;
-  const organisation = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
-  const provider =
-    organisation === undefined ? undefined : await findProvider(app.db, app.keyring, organisation.organisation_id);
-  if (organisation === undefined || provider === undefined) throw new NoSuchPage();
-  return { organisation, provider };
+  const found = await findProviderOf(app, params.organisation!);
+  if (found === null) throw new NoSuchPage();
+  return found;
+}
+
+async function findProviderOf({ db, keyring }: OpenVisit['app'], id: string) {
+  const organisation = isUuid(id) ? await findOrganisation(db, id) : undefined;
+  const provider = organisation && (await findProvider(db, keyring, organisation.organisation_id));
+  return organisation === undefined || provider === undefined ? null : { organisation, provider };
+}
+
+/** The button of the sign-in page, if the organisation of the wanted page has an identity provider. */
+export async function providerForm(visit: OpenVisit, fields: Content): Promise<Content> {
+  const id = visit.params.organisation ?? /^\/console\/([\w-]{36})/.exec(wantedPage(visit))?.[1] ?? '';
+  if ((await findProviderOf(visit.app, id)) === null) return null;
+  return html`<form method="post" action="/console/sso/sign-in/${id}">${fields}<div class="actions"><button class="second">Sign in at the identity provider</button></div></form>`;
 }
 
 async function signIn(visit: OpenVisit, isMeant: boolean): Promise<Answer> {
@@ -164,7 +185,10 @@ async function returned(visit: OpenVisit, errand: Errand): Promise<Answer> {
   try {
     const answer = await arrive(visit, errand, provider, claims);
     if (typeof answer.token !== 'string') return { ...answer, errand: null };
-    return { ...answer, errand: null, device: knownDevice(visit, browserAt(errand.organisationId)) };
+    const id = errand.keptIn;
+    const form = id === null ? null : await withUnitOfWork(app, null, (work) => takeForm(work, id));
+    const kept = form?.toString('base64url');
+    return { ...answer, errand: null, kept, device: knownDevice(visit, browserAt(errand.organisationId)) };
   } catch (error) {
     if (error instanceof ProviderChanged) return changed;
     if (error instanceof Refused) return refused(error.message);
@@ -195,7 +219,7 @@ async function arrive(visit: OpenVisit, errand: Errand, provider: StoredProvider
 }
 
 // Browsers apply form-action to redirects too, so a page with such a form must allow the provider's URL.
-const leavesByForm = {
+export const leavesByForm = {
   'content-security-policy': pageHeaders['content-security-policy'].replace(
     "form-action 'self'",
     "form-action 'self' https:",

@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/platform/time/clock.ts';
 import { inviteUser } from '../../../../src/organisations/users/invitations.ts';
 import { changeMember, listMembers } from '../../../../src/organisations/users/members.ts';
 import type { Role } from '../../../../src/organisations/users/roles.ts';
-import { endSessions } from '../../../../src/organisations/users/sessions.ts';
+import { endSessions, pruneSessions } from '../../../../src/organisations/users/sessions.ts';
 import { connectIdentity, dropProvider, setProvider } from '../../../../src/organisations/users/single-sign-on.ts';
 import { withService } from '../../../support/service.ts';
 import { trustTestAuthority } from '../../../integrations/webhooks/receiver.ts';
@@ -138,6 +138,60 @@ suite('single sign-on', () => {
     assert.equal((await vi.post(`${link}/join`)).status, 404);
     assert.deepEqual(await listMembers(service.app.db, elsewhere.id), []);
     assert.equal((await visitor(service).get(link)).status, 200);
+  });
+
+  test('a form whose session ended is filled again after the sign-in there, for the same person only', async () => {
+    const link = await linkFor('kim@college.example', 'admin');
+    const kim = visitor(service);
+    await by(kim, link, 'kim');
+    const asks = async (path: string, form: Record<string, string>, what: string) => {
+      const whose = `where user_id = (select user_id from user_account where email = 'kim@college.example')`;
+      await service.app.db.query(`update user_session set ${what} = ${what} - interval '3 hours' ${whose}`);
+      return kim.post(path, form);
+    };
+    const keeps = (text: string) =>
+      fieldsOf(text)
+        .filter(([name]) => name === 'to' || name === 'kept')
+        .slice(-2);
+    const leave = async (at: string, kept: [string, string][]) => (await kim.post(at, kept)).headers.location!;
+    const stored = async () =>
+      (await service.app.db.query('select from user_session where kept_form is not null')).length;
+    const sent = { type: 'cohort', ref: 'KEPT-1', group_name: 'Zoë’s “evening” class', ...{ long: 'x'.repeat(6000) } };
+    const asked = await asks(`${base}/groups/create`, sent, 'last_seen_at');
+    assert.equal(asked.status, 401);
+    assert.match(asked.text, new RegExp(`action="${signInThere}"[^]*Sign in at the identity provider`));
+    assert.match(String(asked.headers['content-security-policy']), /form-action 'self' https:/);
+    const to = await leave(signInThere, keeps(asked.text));
+    const [row] = await service.app.db.query<{ text: string }>(
+      'select s::text as text from user_session s where kept_form is not null',
+    );
+    assert.doesNotMatch(row!.text, /KEPT-1|evening/);
+    const filled = await kim.get(await throughProvider(to, 'kim'));
+    assert.match(filled.text, /<h1>Create group<\/h1>/);
+    for (const text of ['nothing was sent', 'value="KEPT-1"', 'Zoë’s “evening” class'])
+      assert.ok(filled.text.includes(text), text);
+    assert.equal(await stored(), 0);
+    assert.equal((await kim.get(`${base}/groups`)).status, 200);
+    // Also before a page that needs a fresh proof.
+    const proof = await asks(`${base}/people/invite`, { email: 'kept@college.example', role: 'auditor' }, 'proved_at');
+    assert.match(proof.text, /<h1>Confirm that it is you<\/h1>/);
+    const proved = await kim.get(await throughProvider(await leave('/console/sso/confirm', keeps(proof.text)), 'kim'));
+    assert.ok(proved.text.includes('value="kept@college.example"'), proved.text);
+    // Another person who signs in there gets nothing of it, and what is not taken is deleted.
+    const other = await asks(`${base}/groups/create`, sent, 'last_seen_at');
+    const ana = await kim.get(await throughProvider(await leave(signInThere, keeps(other.text)), 'ana'));
+    assert.deepEqual([ana.status, ana.text.includes('KEPT-1'), await stored()], [303, false, 0]);
+    const own = visitor(service);
+    await by(own, signInThere, 'kim');
+    kim.cookie = own.cookie;
+    await leave(signInThere, keeps((await asks(`${base}/groups/create`, sent, 'last_seen_at')).text));
+    assert.equal(await stored(), 1);
+    laterMs = 16 * 60_000;
+    await service.withUnitOfWork(pruneSessions).finally(() => (laterMs = 0));
+    assert.equal(await stored(), 0);
+    // A form that we did not seal is not stored.
+    await leave(signInThere, [['kept', 'AAAA']]);
+    assert.equal(await stored(), 0);
   });
 
   test('a fresh proof is asked of the provider', async () => {
