@@ -154,7 +154,7 @@ suite('letters', async () => {
     const done = await developer.post('/console/account/second-factor', { code: codeNow(service, secret) });
     assert.deepEqual(await told(), ['dev@college.example: Your second factor was set up']);
 
-    const [code] = /[a-z2-7]{4}(?:-[a-z2-7]{4}){3}/.exec(done.text)!;
+    const [code] = /[a-z2-7]{4}(?:-[a-z2-7]{4}){5}/.exec(done.text)!;
     assert.equal((await developer.post('/console/confirm', { code })).status, 303);
     const [used, ...others] = await arrived();
     assert.deepEqual(

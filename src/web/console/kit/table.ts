@@ -68,7 +68,10 @@ export type TableWords = {
   sticky?: true;
 };
 
-/** A table that becomes a list on phones: heading and state in the first line. The first column is the row's heading. */
+/**
+ * A table that becomes a list on phones: heading and state in the first line. The first column is the row's heading. A
+ * column that is blank in all rows is left out, unless the table can be sorted by it.
+ */
 export function table<Row>(words: string | TableWords, rows: readonly Row[], columns: Columns<Row>): Markup | null {
   const { caption, none, sorting, sticky }: TableWords = typeof words === 'string' ? { caption: words } : words;
   if (none !== undefined && rows.length === 0) return none === null ? null : empty(none);
@@ -81,10 +84,13 @@ export function table<Row>(words: string | TableWords, rows: readonly Row[], col
     const sortable = all.map(([head, column]) => [head, { ...column, sort: head }] as const);
     return table({ caption, sticky, sorting: { ...sorting, ...order } }, ordered, Object.fromEntries(sortable));
   }
-  return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${all.map(([head, column]) => headCell(head, column, sorting))}</tr></thead><tbody>${rows.map(
+  const cells = rows.map((row) => all.map(([, { cell }]) => cell(row)));
+  const isShown = all.map(([, { sort }], i) => i === 0 || sort !== undefined || cells.some((row) => !isBlank(row[i])));
+  return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${all.map(([head, column], i) => isShown[i] && headCell(head, column, sorting))}</tr></thead><tbody>${cells.map(
     (row) =>
-      html`<tr>${all.map(([head, { cell, isNumber, phone }], i) => {
-        const value = cell(row);
+      html`<tr>${all.map(([head, { isNumber, phone }], i) => {
+        if (!isShown[i]) return null;
+        const value = row[i];
         const shown = html`<span>${typeof value === 'number' ? number(value) : value}</span>`;
         const cls = [isNumber && 'number', phone && phoneClasses[phone]].filter((one) => one).join(' ') || null;
         const more = attributes({ class: cls, 'data-head': head });
@@ -92,6 +98,8 @@ export function table<Row>(words: string | TableWords, rows: readonly Row[], col
       })}</tr>`,
   )}</tbody></table>`;
 }
+
+const isBlank = (content: Content): boolean => content == null || content === false || content === '';
 
 export function empty(sentence: Content, action: Content = null): Markup {
   return html`<div class="empty"><p>${sentence}</p>${action === null ? null : html`<p>${action}</p>`}</div>`;

@@ -7,6 +7,7 @@ import { closeWords, isProvisional, provisionalWords } from '../../../records/re
 import { placementOf, placementWords, intervalWords } from '../../../records/results/lists/interval.ts';
 import { readReport } from '../../../records/evidence/evidence.ts';
 import { domainStatus, reviewWords, subjectName } from '../../../records/evidence/wording.ts';
+import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import type { ResultContent } from '../../../records/results/body.ts';
 import { flagsOf } from '../../../records/results/reviews.ts';
 import { isClose } from '../../../engine/scoring/probabilities.ts';
@@ -109,9 +110,11 @@ async function results(visit: Visit): Promise<Answer> {
     rows,
     columns: {
       Learner: sorted('learner', (row) => learnerCell(`${base}/results/${row.assessment_id}`, row)),
-      Subject: sorted('subject', ({ content }) => subjectName(content.subject), 'plain'),
+      Subject: sorted('subject', ({ content }) => shortSubjectNames[content.subject], 'plain'),
       Placement: sorted('placement', placementWords, 'plain'),
-      'Likely level': wideOnly(({ content }) => intervalWords(content.level_probabilities)),
+      ...(rows.some(({ content }) => content.level_probabilities !== null) && {
+        'Likely level': wideOnly(({ content }: BrowsedResult) => intervalWords(content.level_probabilities)),
+      }),
       Assessed: sorted('assessed', ({ content }) => day(content.assessed_at_us, zone), 'plain'),
       Flags: sorted('flags', ({ content }) => flagLabels(content)),
       Source: sorted('source', (row) => sourceWords[row.source], 'hidden'),

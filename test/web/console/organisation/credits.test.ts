@@ -26,7 +26,7 @@ suite('credits', async () => {
     ]);
     const { text } = await owner.get(page);
     const [use, second, first, opening] = rowsOf(text.slice(text.indexOf('<table')));
-    assert.deepEqual(use!.slice(-2, -1), ['Ana Able']);
+    assert.equal(use!.at(-1), 'Ana Able');
     assert.match(text, /<a href="[^"]*\/invitations\/[0-9a-f-]{36}"><bdi>Ana Able<\/bdi><\/a>/);
     assert.equal(second![5], 'A colleague');
     assert.equal(first![5], 'Olu Owner');

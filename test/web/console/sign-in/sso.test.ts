@@ -172,7 +172,6 @@ suite('single sign-on', () => {
       assert.ok(filled.text.includes(text), text);
     assert.equal(await stored(), 0);
     assert.equal((await kim.get(`${base}/groups`)).status, 200);
-    // Also before a page that needs a fresh proof.
     const proof = await asks(`${base}/people/invite`, { email: 'kept@college.example', role: 'auditor' }, 'proved_at');
     assert.match(proof.text, /<h1>Confirm that it is you<\/h1>/);
     const proved = await kim.get(await throughProvider(await leave('/console/sso/confirm', keeps(proof.text)), 'kim'));
@@ -189,8 +188,7 @@ suite('single sign-on', () => {
     laterMs = 16 * 60_000;
     await service.withUnitOfWork(pruneSessions).finally(() => (laterMs = 0));
     assert.equal(await stored(), 0);
-    // A form that we did not seal is not stored.
-    await leave(signInThere, [['kept', 'AAAA']]);
+    await leave(signInThere, [['kept', 'not sealed by us']]);
     assert.equal(await stored(), 0);
   });
 
