@@ -136,7 +136,7 @@ const closed = ['/sso/off', '/sandbox/reset', '/test-result', '/review/{assessme
 /** Pages of a person, and of anyone, which do not depend on an organisation. */
 const ofPerson = ['/organisations', '/account', '/account/password', '/account/second-factor', '/confirm', '/sign-in'];
 
-/** Forms that read much: names of all learners, of every fifth, of one, a reference, and a name that nobody has. */
+/** Forms that read much: names of all learners, of every fifth, of one, a reference, and a name that no learner has. */
 const texts = ['l', 'a', 'learner', 'ana', 'learner ana 19', 'LRN-00000017', 'zzz'];
 const sent: [path: string, fields: Record<string, string>][] = [
   ...texts.map((reference): [string, Record<string, string>] => ['/search', { reference }]),

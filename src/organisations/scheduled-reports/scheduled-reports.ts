@@ -110,7 +110,7 @@ const groupsIn = (query: string): string[] => {
   return ['team', 'group'].flatMap((name) => of.get(name) ?? []);
 };
 
-/** Whether the person may open the page. A tutor may not if they see nobody of its group. */
+/** Whether the person may open the page. A tutor may not if they see no learner of its group. */
 export async function mayReadReport(
   tx: Tx,
   organisationId: number,

@@ -145,7 +145,7 @@ suite('scheduled reports', async () => {
     assert.deepEqual(await causes(), [], 'the emails were sent and are forgotten');
   });
 
-  test('go to nobody who was removed, whose role or team does not show the page, and not while suspended', async () => {
+  test('go to no person who was removed, whose role or team does not show the page, and not while suspended', async () => {
     const { org, group, schedule, causes } = await organisation();
     const [removed, other, tutor, kept] = [
       await personOf(service, org.id, 'auditor'),

@@ -144,7 +144,7 @@ suite('an identity provider that', { concurrency: 8 }, () => {
       assert.equal(left.status, 303);
       const state = new URL(left.headers.location!).searchParams.get('state')!;
       await refusedInTime(`/console/sso/callback?code=x&state=${state}`, [403, 502], one);
-      assert.equal((await one.get('/console', typed)).status, 303, 'nobody is signed in');
+      assert.equal((await one.get('/console', typed)).status, 303, 'no person is signed in');
     });
 
   for (const [key, isPublished] of [

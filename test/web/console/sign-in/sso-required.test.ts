@@ -85,7 +85,7 @@ suite('single sign-on only', () => {
     assert.deepEqual(stored, [{ user_id: owner.userId }]);
   });
 
-  test('lets nobody get a password by an invitation, a new link or another organisation', async () => {
+  test('gives no password by an invitation, a new link or another organisation', async () => {
     const { org, base, owner, there, require } = await scene();
     const tutor = await personOf(service, org.id, 'tutor');
     const early = await linkFor(org.id, 'early@college.example', 'tutor');
