@@ -94,7 +94,7 @@ export class Fields {
     const shown = this.#isKept(name) && readonly !== true ? typed : (this.#value(name, more) ?? (typed || initial));
     const value = type === 'password' ? (more.value ?? null) : shown;
     const own = attributes({ id: name, name, type, value, autocomplete, inputmode, readonly, autofocus });
-    const rule = isId ? { pattern: String.raw`\s*[0-9A-Fa-f\-]{36}\s*`, title: 'An ID of 36 characters' } : {};
+    const rule = isId ? { pattern: String.raw`\s{0,9}[0-9A-Fa-f\-]{36}\s{0,9}`, title: 'An ID of 36 characters' } : {};
     const look = attributes({ class: `w${width}`, spellcheck: type === 'text' ? 'false' : null, ...rule });
     return this.#field(name, label, more, (about) => html`<input${own}${look}${about}>`);
   }

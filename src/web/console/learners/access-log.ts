@@ -66,7 +66,14 @@ async function lookups(visit: Visit): Promise<Answer> {
     columns: {
       Time: (one) => instant(one.at, zone),
       Person: (one) => by(one.user_id),
-      Page: (one) => words[one.page] ?? typeWords(one.page.match(/([\w-]+)(?:\/\{\w+\})?$/)![1]!),
+      Page: (one) =>
+        words[one.page] ??
+        typeWords(
+          one.page
+            .replace(/\/\{\w+\}$/, '')
+            .split('/')
+            .at(-1)!,
+        ),
     },
     next: last && String(last.at.getTime()),
   });

@@ -193,7 +193,7 @@ const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|th
 const period =
   /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|hr|day|week|wk|month|mth|year|yr|kg|kilo|litre|metre|mile)\.?\s*$/iu;
 /** Matches the period after what is counted: "33 parcels/hr". The sign of a speed, such as "miles/hour", stays. */
-const periodOfThing = /(?<=\d (\p{L}{3,})) ?\/ ?(hour|hr|h|day|week|wk|month|mth|year|yr)\.?\s*$/iu;
+const periodOfThing = /(?<=\d (\p{L}{3,30})) ?\/ ?(hour|hr|h|day|week|wk|month|mth|year|yr)\.?\s*$/iu;
 /** Matches a period in letters: "£1250pm" per month, "£286pa" per year, "£600 pw" per week. */
 const periodByLetters = /(?<=\d) ?p\.?(?:([hdwma])|cm)\.?\s*$/iu;
 const periodLetters: Record<string, string> = {

@@ -87,7 +87,7 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/(?<![\d.,])(\d{1,6}(?:\.\d{1,3})?) (thousand|million)\b/gu, (_all, n: string, scale: string) =>
       String(Math.round(Number(n) * (scale === 'million' ? 1e6 : 1e3))),
     )
-    .replace(/(?<=\d)(?:(?:st|nd|rd|th)|(?<=\/ ?\d+)(?:ths|rds|nds))\b/gu, '')
+    .replace(/(?<=\d)(?:(?:st|nd|rd|th)|(?<=\/ ?\d{1,9})(?:ths|rds|nds))\b/gu, '')
     .replace(/^(?:no\.?|nr\.?|num\.?|number|#) ?:? ?(?=\d)/u, '')
     .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')
     .replace(result, '')
