@@ -266,9 +266,12 @@ export function pageOf(look: ResultQuery, scope: GroupScope, path: AccessPath) {
   const from = rowsOf(builder, look, path, scope);
   const fromAssessments = path.by === 'days' || path.by === 'newest' || (path.by === 'walk' && sort === 'assessed');
   const assessment = needsBody(look) && !fromAssessments ? `, ${assessmentOf}` : '';
-  const learner = sort === 'learner' ? ', learner l' : '';
+  // With a plain join, PostgreSQL may follow the index of names through all learners of the organisation.
+  const learner =
+    sort === 'learner'
+      ? ', lateral (select n.full_name from learner n where n.organisation_id = $1 and n.learner_id = f.learner_id offset 0) l'
+      : '';
   let where = conditionsOf(builder, look, scope.groupSets, path.by);
-  if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
   // A scan in index order already begins after the last row of the previous page.
   if (after !== null && path.by !== 'walk') where += ` and ${afterPlace(builder, look, after)}`;
   // A page token must not contain a name, so in the sort by learner it contains only the result's ID.
