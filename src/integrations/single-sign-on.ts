@@ -8,7 +8,7 @@ import type { Journey, Claims } from './identity-provider.ts';
 import { acceptInside, nameFault } from './accept-invitation.ts';
 import { auditRequest } from '../platform/audit/act.ts';
 
-/** What follows when a person comes back from the identity provider of an organisation. */
+/** What follows when a person returns from the identity provider of an organisation. */
 
 type Visitor = { session: Session | null; requestId: string };
 type Arrived = { to: string; token?: string | null };

@@ -124,26 +124,13 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
   const assessments = (await org.get('/assessments?limit=50')).body;
   const groups = (await org.get('/groups?limit=50')).body;
   const learners = (await org.get('/learners?limit=50')).body;
-  learn(
-    'assessment',
-    assessments.data.map((one: any) => one.assessment_id),
-  );
-  learn(
-    'since',
-    assessments.data.map((one: any) => one.updated_at),
-  );
-  learn(
-    'cursor',
-    [assessments, groups, learners].map((one) => one.pagination.next_cursor ?? one.pagination.next),
-  );
-  learn(
-    'ref',
-    learners.data.map((one: any) => one.ref),
-  );
-  learn(
-    'group',
-    groups.data.map((one: any) => one.id),
-  );
+  for (const one of assessments.data) {
+    learn('assessment', [one.assessment_id]);
+    learn('since', [one.updated_at]);
+  }
+  for (const one of learners.data) learn('ref', [one.ref]);
+  for (const one of groups.data) learn('group', [one.id]);
+  for (const { pagination } of [assessments, groups, learners]) learn('cursor', [pagination.next]);
   const knownOf =
     (random: Random, path: string) =>
     (name: string): string | undefined => {

@@ -1,53 +1,20 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { suite, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { createKey } from '../../src/integrations/access-keys/keys.ts';
-import { program } from '../support/ars.ts';
 import { client } from '../contract/support/client.ts';
-import { freePort } from '../support/ports.ts';
 import { scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 import { Mirror, Shown } from './world/mirror.ts';
+import { changedProcess } from './world/processes.ts';
 
 const settings = { ARS_RATE_LIMIT: '1000000' };
 const hourMs = 3600_000;
 
 /** A process on a machine whose clock is wrong by this. */
 async function wrongBy(ms: number, environment: Record<string, string>) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
   const shift = `data:text/javascript,const clock = Date; const { now } = clock; clock.now = () => now() %2B (${ms});`;
-  const child = spawn(process.execPath, [`--import=${shift}`, program, 'serve'], {
-    env: {
-      ...process.env,
-      ...environment,
-      ...settings,
-      ARS_PORT: String(port),
-      ARS_LOG: 'none',
-      ARS_DRAIN_DELAY_SECONDS: '0',
-    },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const isReady = () =>
-    fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    assert.equal(child.exitCode, null, 'the process has ended');
-    await delay(50);
-  }
-  return {
-    url,
-    async stop() {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
+  return changedProcess(shift, { ...environment, ...settings });
 }
 
 suite('processes whose system clocks are wrong', async () => {

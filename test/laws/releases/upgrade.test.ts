@@ -27,9 +27,9 @@ test('law 1: a client that polls through an upgrade of this release to the next 
     onReport(report) {
       if ('failed' in report) return void failures++;
       polls++;
-      const held = heldBy(store);
-      for (const id of before.keys()) if (!held.has(id)) lost.push(id);
-      before = held;
+      const now = heldBy(store);
+      lost.push(...[...before.keys()].filter((id) => !now.has(id)));
+      before = now;
     },
   });
   const pollsAgain = async (more = 3) => {

@@ -4,6 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { program } from '../../support/ars.ts';
+import { freePort } from '../../support/ports.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -66,6 +69,42 @@ export async function serviceProcess(environment: Record<string, string>): Promi
       child.kill('SIGKILL');
       await gone;
       assert.equal(child.signalCode, 'SIGKILL');
+    },
+  };
+}
+
+/**
+ * Starts `ars serve` with a module that changes the process first, and waits until it is ready.
+ * @param module URL of the module
+ */
+export async function changedProcess(module: string, environment: Record<string, string>, port?: number) {
+  port ??= await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn(process.execPath, [`--import=${module}`, program, 'serve'], {
+    env: {
+      ...process.env,
+      ...environment,
+      ARS_PORT: String(port),
+      ARS_LOG: 'none',
+      ARS_DRAIN_DELAY_SECONDS: '0',
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const isReady = () =>
+    fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    assert.equal(child.exitCode, null, 'the process has ended');
+    await delay(50);
+  }
+  return {
+    url,
+    async stop() {
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
     },
   };
 }
