@@ -33,7 +33,8 @@ test('npm ci warns of no engine with the Node that the README names, and does wi
   const warningsOn = (version: string): string => {
     const spoofed = `Object.defineProperty(process,'version',{value:'v${version}'})`;
     const env = { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${spoofed}` };
-    const words = ['ci', '--dry-run', '--offline', '--no-audit', '--no-fund'];
+    // The level is named because `npm run --silent` hands its own on to every npm below it.
+    const words = ['ci', '--dry-run', '--offline', '--no-audit', '--no-fund', '--loglevel=warn'];
     const { status, stdout, stderr } = spawnSync('npm', words, { cwd: folder, env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     assert.match(stdout, /added \d+ packages/);
