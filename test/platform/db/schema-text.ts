@@ -14,6 +14,11 @@ export async function schemaText(tx: Tx): Promise<string> {
     select 'view ' || relname as text from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('v', 'm', 'f')
        and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     union all select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
+    union all select 'alter table ' || relname || ' enable row level security' from pg_class
+               where relnamespace = 'public'::regnamespace and relrowsecurity and not relispartition
+    union all select concat_ws(' ', 'create policy', policyname, 'on', tablename, 'as', permissive, 'for', cmd, 'to', array_to_string(roles, ', '),
+                               'using (' || qual || ')', 'with check (' || with_check || ')')
+                from pg_policies where schemaname = 'public'
     union all select pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = t.tgrelid
                where not t.tgisinternal and c.relnamespace = 'public'::regnamespace
     order by 1`);
