@@ -33,6 +33,17 @@ export const domainNames: Record<Domain, string> = {
   measures_shape: 'Common measures, shape and space',
   data: 'Handling information and data',
 };
+/** What evidence packs call the type of a question. */
+export const formatNames: Record<RenderedItem['type'], string> = {
+  single_choice: 'Choose one',
+  multiple_choice: 'Choose several',
+  numeric: 'Number',
+  short_text: 'Short text',
+  ordering: 'Put in order',
+  matching: 'Match',
+  hotspot: 'Select in a picture or text',
+  task: 'Task on a screen',
+};
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /**

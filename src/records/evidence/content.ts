@@ -28,7 +28,7 @@ export type Block =
   | { kind: 'ladder'; description: string; rungs: Rung[]; scale: Scale | null; caption: string }
   /** `head`: the headings of the first three columns, if they are not those of domains. */
   | { kind: 'bars'; caption: string; marks: number[]; rows: DomainBar[]; head?: [string, string, string] }
-  | { kind: 'table'; caption: string; columns: Column[]; rows: string[][] }
+  | { kind: 'table'; caption: string; columns: Column[]; rows: string[][]; small?: true }
   | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };
 

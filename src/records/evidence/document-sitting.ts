@@ -1,7 +1,7 @@
 import type { Block, Rung, Scale } from './content.ts';
 import { belowEntry } from '../../engine/scoring/levels.ts';
 import { columns, facts, heading, levelsApart, paragraph, shortLevel } from './content.ts';
-import type { EvidenceInput, EvidenceSitting } from './input.ts';
+import type { EvidenceInput, EvidenceItem, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from './wording.ts';
 
 export function scaleOf(
@@ -231,6 +231,34 @@ function scope(sitting: EvidenceSitting): Block[] {
   ];
 }
 
+const outcomeWord = ({ right, skipped }: EvidenceItem): string => (right ? 'right' : skipped ? 'skipped' : 'wrong');
+
+/** What each question asked. Older editions list only the IDs. */
+function answerList(items: readonly EvidenceItem[], timed: boolean): Block {
+  if (items.every(({ asked }) => asked === undefined))
+    return {
+      kind: 'answers',
+      answers: items.map((item) => ({
+        id: plainText(item.id),
+        outcome: outcomeWord(item),
+        ...(item.seconds === undefined ? {} : { time: clock(item.seconds) }),
+      })),
+    };
+  const all = columns({ No: 1.6, Area: 4.5, Skill: 8, Format: 4, Question: 5, Answer: 2.8, Time: 2.2 });
+  return {
+    kind: 'table',
+    small: true,
+    caption: 'What each question asked, and the answer',
+    columns: timed ? all : all.slice(0, -1),
+    rows: items.map((item, i) => [
+      String(i + 1),
+      ...[item.asked?.area ?? '', item.asked?.skill ?? '', item.asked?.format ?? '', item.id].map(plainText),
+      outcomeWord(item),
+      ...(timed ? [item.seconds === undefined ? '' : clock(item.seconds)] : []),
+    ]),
+  };
+}
+
 function answers(sitting: EvidenceSitting): Block[] {
   const { items, not_reached: notReached = 0 } = sitting;
   const right = items.filter((item) => item.right).length;
@@ -242,21 +270,19 @@ function answers(sitting: EvidenceSitting): Block[] {
       : `${right} right, ${wrong} wrong and ${skipped} skipped, in the order given. A skipped question counts as wrong. `;
   const cutOff = notReached === 0 ? '' : 'One more was on the screen when the sitting ended, and does not count. ';
   const timed = items.some(({ seconds }) => seconds !== undefined);
+  const isListed = items.some(({ asked }) => asked !== undefined);
   return [
     heading('Questions and answers'),
     paragraph(
       `${items.length} questions were scored, ${counts}${cutOff}` +
         'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' +
-        (timed ? ' Beside each stands its working time in minutes and seconds, without pauses.' : ''),
+        (!timed
+          ? ''
+          : isListed
+            ? ' The time is working time in minutes and seconds, without pauses.'
+            : ' Beside each stands its working time in minutes and seconds, without pauses.'),
     ),
-    {
-      kind: 'answers',
-      answers: items.map((item) => ({
-        id: plainText(item.id),
-        outcome: item.right ? 'right' : item.skipped ? 'skipped' : 'wrong',
-        ...(item.seconds === undefined ? {} : { time: clock(item.seconds) }),
-      })),
-    },
+    answerList(items, timed),
   ];
 }
 

@@ -16,6 +16,15 @@ export type EvidenceEngagementFlags = {
   change?: 'better' | 'worse';
 };
 
+/** `seconds`: working time without pauses. `asked`: what the question asked; absent in older editions. */
+export type EvidenceItem = {
+  id: string;
+  right: boolean;
+  skipped?: true;
+  seconds?: number;
+  asked?: { area: string; skill: string; format: string };
+};
+
 /** The sitting behind a result. Abilities are on the bank's logistic scale, for a population N(0, 1). */
 export type EvidenceSitting = {
   started_at: string;
@@ -57,8 +66,8 @@ export type EvidenceSitting = {
   extreme: 'all_right' | 'all_wrong' | null;
   adjustments: readonly string[];
   not_assessed: readonly string[];
-  /** Scored questions in their order. `seconds`: working time without pauses. */
-  items: readonly { id: string; right: boolean; skipped?: true; seconds?: number }[];
+  /** Scored questions in their order. */
+  items: readonly EvidenceItem[];
   /** Why the sitting ended; absent in older editions. */
   ended?: 'precise' | 'max_items' | 'no_items' | 'time_limit' | 'idle';
   /** The number of questions on the screen when the sitting ended. These questions are not scored. */

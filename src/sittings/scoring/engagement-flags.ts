@@ -1,6 +1,6 @@
 import type { Bank } from '../../engine/item-bank/load.ts';
 import { renderModel } from '../../engine/item-bank/render-model.ts';
-import type { RenderedItem } from '../../engine/item-bank/schema.ts';
+import { type RenderedItem, domainNames, formatNames } from '../../engine/item-bank/schema.ts';
 import type { EvidenceEngagementFlags, EvidenceSitting } from '../../records/evidence/document.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import type { FrozenSettings, SittingStop } from '../delivery.ts';
@@ -121,11 +121,16 @@ export function courseOf(
     signs,
     items: items
       .filter(({ outcome }) => outcome !== 'not_reached')
-      .map(({ item_id, outcome, working_ms }) => ({
-        id: item_id,
-        right: outcome === 'right',
-        ...(outcome === 'skipped' ? { skipped: true as const } : {}),
-        ...(working_ms === null ? {} : { seconds: Math.round(working_ms / 1000) }),
-      })),
+      .map(({ item_id, outcome, working_ms, rendered }) => {
+        const { domain, skill } = bank.item(item_id)!;
+        const { type } = JSON.parse(rendered) as RenderedItem;
+        return {
+          id: item_id,
+          right: outcome === 'right',
+          ...(outcome === 'skipped' ? { skipped: true as const } : {}),
+          ...(working_ms === null ? {} : { seconds: Math.round(working_ms / 1000) }),
+          asked: { area: domainNames[domain], skill, format: formatNames[type] },
+        };
+      }),
   };
 }

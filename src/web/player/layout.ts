@@ -24,19 +24,21 @@ export type Page = {
   title: string;
   subject?: string;
   main: Content;
-  /** The text to read aloud; the default is `main`. Null if hearing the text would reveal the answer. */
-  spoken?: Content | null;
+  /** The text to read aloud; the default is `main`. */
+  spoken?: Content;
+  /** The name of the button that reads it. */
+  hear?: string;
 };
 
 /** @param help whom to ask for help; null if the link is unknown */
 export function documentOf(page: Page, help: Help | null = null): string {
   const title = [page.title, ...(page.subject === undefined ? [] : [page.subject]), serviceName].join(' – ');
-  const spoken = page.spoken === null ? null : spokenText(html`${page.spoken ?? page.main}`);
+  const spoken = spokenText(html`${page.spoken ?? page.main}`);
   return `<!doctype html>\n${
     html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title}</title>
-<link rel="stylesheet" href="${assets.style.path}"><script src="${assets.player.path}" defer></script>${spoken === null ? null : html`<script src="${assets.readAloud.path}" defer></script>`}</head>
+<link rel="stylesheet" href="${assets.style.path}"><script src="${assets.player.path}" defer></script><script src="${assets.readAloud.path}" defer></script></head>
 <body><a class="skip" href="#main">Skip to the main part</a>
-<header class="top"><div class="wide"><p class="name">${serviceName}</p>${spoken === null ? null : html`<button type="button" class="second read" id="read" hidden data-text="${spoken}" data-stop="Stop reading">Read aloud</button>`}${page.subject === undefined ? null : html`<p class="subject">${page.subject}</p>`}</div></header>
+<header class="top"><div class="wide"><p class="name">${serviceName}</p><button type="button" class="second read" id="read" hidden data-text="${spoken}" data-stop="Stop reading">${page.hear ?? 'Read aloud'}</button>${page.subject === undefined ? null : html`<p class="subject">${page.subject}</p>`}</div></header>
 <main id="main" class="wide">${page.main}
 <p id="say" class="say" role="status" data-wait="Sending. Please wait, and leave this page open." data-away="There is no connection just now. What you filled in is kept, and is sent as soon as the connection is back. Please leave this page open."></p></main>
 ${help === null ? null : footer(help)}</body></html>`.text

@@ -84,6 +84,18 @@ suite('items of every form in a browser', { skip: withoutBrowser }, async () => 
     }
   });
 
+  test('places of a hotspot and the button that reads aloud have at least 44 px at 390 px', async () => {
+    const { page, show } = await gallery(service, { width: 390 });
+    const small = `[...document.querySelectorAll('.place, #read')].flatMap((one) => {
+      const { width, height } = one.getBoundingClientRect();
+      return width >= 44 && height >= 44 ? [] : [one.textContent + ' ' + width + ' × ' + height];
+    })`;
+    for (const item of all.filter(({ type }) => type === 'hotspot')) {
+      await show(item);
+      assert.deepEqual(await page.evaluate(small), [], item.id);
+    }
+  });
+
   test('what has the focus is never under a message at the bottom', async () => {
     const { page, show } = await gallery(service, { width: 320, height: 568 });
     const long = different.filter((item) => partsOf(item).includes('passage') || partsOf(item).includes('ordering'));

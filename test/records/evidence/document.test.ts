@@ -4,6 +4,7 @@ import type { Block } from '../../../src/records/evidence/document.ts';
 import { buildDocument } from '../../../src/records/evidence/document.ts';
 import { date, dateTime, decimal, plainText, suspendedWords } from '../../../src/records/evidence/wording.ts';
 import {
+  askedResult,
   bareResult,
   belowEntryResult,
   hostileNames,
@@ -178,6 +179,21 @@ suite("the content of a sitting's evidence", () => {
         ['Writing composition', 'No score', 'Not judged', '2'],
       ],
     );
+  });
+
+  test('says of every question what it asked, where that is known', () => {
+    const { rows, columns } = block(
+      buildDocument(askedResult()).blocks.filter((one) => one.kind === 'table' && one.small === true),
+      'table',
+    );
+    const heads = ['No', 'Area', 'Skill', 'Format', 'Question', 'Answer', 'Time'];
+    assert.deepEqual(
+      columns.map(({ label }) => label),
+      heads,
+    );
+    const { id } = sitting.items[0]!;
+    assert.deepEqual(rows[0], ['1', 'Reading', 'Find a detail in a short text', 'Choose one', id, 'right', '0:02']);
+    assert.deepEqual([rows.length, rows[4]![5]], [40, 'skipped']);
   });
 
   test('lists every question with its outcome, and conditions, versions, declaration and what was not assessed', () => {

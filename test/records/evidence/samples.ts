@@ -298,6 +298,17 @@ export function signedResult(): EvidenceInput {
   });
 }
 
+/** What each question asked is known, with skills of every length. */
+export function askedResult(): EvidenceInput {
+  const asked = [
+    { area: 'Reading', skill: 'Find a detail in a short text', format: 'Choose one' },
+    { area: 'Writing composition', skill: 'Plan', format: 'Select in a picture or text' },
+    { area: 'Spelling', skill: 'Know how common words with silent letters are written in a letter', format: 'Match' },
+  ];
+  const items = signedResult().sitting!.items.map((item, i) => ({ ...item, asked: asked[i % asked.length]! }));
+  return sittingResult({ sitting: { ...sitting, items: [...items, ...items] } });
+}
+
 /** Names that try to break the page, the file, or the reader's trust; `shown` is what must stand on the page. */
 export const hostileNames: readonly { what: string; name: string; shown: string }[] = [
   {
@@ -334,6 +345,7 @@ export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
   { name: 'bare', input: bareResult() },
   { name: 'provider and supervisor', input: supervisedResult() },
   { name: 'signs', input: signedResult() },
+  { name: 'asked', input: askedResult() },
   { name: 'placed by a person', input: placedResult() },
   {
     name: 'another assessment',

@@ -297,6 +297,7 @@ suite('the tree', () => {
     'metrics of organisations and of silent keys': 80,
     'slips, decimal commas and rates in typed answers, read as a tutor reads them': 65,
     'provisional results, and close to a boundary by probabilities, in pages, files and reports': 45,
+    'evidence that says what each question asked, and instructions that can be heard': 76,
   };
   const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
 

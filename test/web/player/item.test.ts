@@ -7,7 +7,8 @@ import { renderModel } from '../../../src/engine/item-bank/render-model.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { html } from '../../../src/platform/html/html.ts';
 import { readForm } from '../../../src/web/player/form.ts';
-import { itemHtml, problemText, wantingFields } from '../../../src/web/player/question/item.ts';
+import { instructions, itemHtml, problemText, wantingFields } from '../../../src/web/player/question/item.ts';
+import { blocksHtml } from '../../../src/web/player/question/text.ts';
 import { spokenText } from '../../../src/web/player/spoken.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import { read } from '../../support/structure/source-tree.ts';
@@ -144,6 +145,23 @@ test('whatever a question shows is read aloud, of every type, task screens and f
     const missing = wordsShown({ passage, stem, figure, task, surface, fields }).filter((word) => !heard.has(word));
     assert.deepEqual(missing, [], item.id);
     assert.ok(!/`|\*\*|_{4}|\[\[|<\/?[a-z]+[ >]|&(?:[a-z]+|#39);/.test(text), `${item.id}: ${text}`);
+  }
+});
+
+test('instructions of every question can be heard, and nothing of the text that it measures', () => {
+  const silent = everyItem.filter((item) => !item.read_aloud);
+  assert.ok(silent.length > 100);
+  for (const item of silent) {
+    const model = modelOf(item);
+    const heard = spokenText(instructions(model)).split('\n');
+    assert.match(heard[0]!, /so its words are not read aloud\.$/, item.id);
+    assert.match(heard.at(-1)!, /^Then choose “Next question”/, item.id);
+    const measured = spokenText(blocksHtml([...model.stem, ...(model.passage?.blocks ?? [])])).split('\n');
+    assert.deepEqual(
+      measured.filter((line) => heard.some((one) => one.includes(line))),
+      [],
+      item.id,
+    );
   }
 });
 

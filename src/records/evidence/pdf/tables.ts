@@ -82,8 +82,9 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
   flow.canvas.tagged(table.add('Caption'), () => drawText(flow.canvas, caption, margin, flow.y, muted));
   flow.y += caption.height + 2;
   headingRow(flow, block.columns, laid, table.add('TR'));
+  const size = block.small === true ? smallSize : bodySize;
   for (const cells of block.rows) {
-    const boxes = cells.map((cell, i) => textBox(cell, laid[i]!.width - 2 * pad, bodySize));
+    const boxes = cells.map((cell, i) => textBox(cell, laid[i]!.width - 2 * pad, size));
     const { first, height } = measure(boxes);
     if (flow.need(height)) headingRow(flow, block.columns, laid, null);
     const row = table.add('TR');

@@ -1,6 +1,7 @@
 import type { Answer, Problem } from '../../../engine/item-bank/mark.ts';
 import { plainText } from '../../../engine/item-bank/markup.ts';
 import type { Field, RenderModel, ScreenPart } from '../../../engine/item-bank/render-model.ts';
+import { domainNames } from '../../../engine/item-bank/schema.ts';
 import { type Markup, html } from '../../../platform/html/html.ts';
 import { fieldHtml, optionId } from './field.ts';
 import { figureHtml } from './figure.ts';
@@ -157,4 +158,21 @@ export function problemText(problem: Problem, model: RenderModel): string {
     case 'wrong_count':
       return `${plainText(model.fields[0]!.label)}, no more and no fewer`;
   }
+}
+
+/** What to do, without the measured text, for a question that must not be read aloud. */
+export function instructions({ type, passage, domain, fields }: RenderModel): Markup {
+  const first = plainText(fields[0]!.label);
+  const how: Record<RenderModel['type'], string> = {
+    single_choice: first,
+    multiple_choice: first,
+    hotspot: first,
+    numeric: 'Write a number in the box',
+    short_text: 'Write your answer in the box',
+    ordering: 'Give each one its place. 1 comes first',
+    matching: 'Choose one for each',
+    task: 'Fill in every part of the screen',
+  };
+  return html`<p>This question is about ${domainNames[domain].toLowerCase()}, so its words are not read aloud.</p>
+<p>${passage === null ? 'Read the question yourself.' : 'Read the question and the text yourself.'}</p><p>${how[type]}.</p><p>Then choose “Next question”, at the end of the page. If you do not know the answer, you can skip the question.</p>`;
 }

@@ -4,7 +4,7 @@ import type { Question } from '../../../sittings/answer.ts';
 import type { SittingRow } from '../../../sittings/store.ts';
 import { displayMs, maxDisplayMs, remainingMs } from '../../../sittings/working-time.ts';
 import { placeOf } from './field.ts';
-import { itemHtml, problemText, wantingFields } from './item.ts';
+import { instructions, itemHtml, problemText, wantingFields } from './item.ts';
 import { type Page, errorSummary } from '../layout.ts';
 import { timeLeft } from '../words.ts';
 import { subjectNames } from '../../../engine/scoring/levels.ts';
@@ -41,7 +41,8 @@ export function questionPage(
   return {
     title: `${message === null ? '' : 'Error: '}Question ${position}`,
     subject: subjectNames[sitting.subject],
-    spoken: model.readAloud ? [message, item] : null,
+    spoken: [message, model.readAloud ? item : instructions(model)],
+    hear: model.readAloud ? 'Read aloud' : 'Hear what to do',
     main: html`${message === null ? null : errorSummary('Please look at your answer again', placeOf(model, wanting[0]), message)}
 ${progress(sitting, question, nowMs)}
 <form method="post" action="${base}/question" data-keep="${keep}" novalidate>${hidden(sitting, position)}
