@@ -5,6 +5,7 @@ import { syllables, readingGrade } from '../../tools/item-bank/checks/reading-le
 import { fixedC, guessChance } from '../../tools/item-bank/checks/guessing.ts';
 import { keyFaults } from '../../tools/item-bank/checks/keys.ts';
 import { proveTemplate } from '../../tools/item-bank/checks/template-proof.ts';
+import { statementCounts } from '../../tools/item-bank/checks/statements.ts';
 import { readBankFiles } from '../../tools/item-bank/files.ts';
 import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
 import { templates } from '../../src/engine/item-bank/templates.ts';
@@ -139,10 +140,12 @@ suite('heads and relations', () => {
     const off = /charts: the chart “Tea” has a value off its lines/u;
     matches(findings([changed('numeric', chart('bar_chart', [160, 210, 125]))]), off);
     matches(findings([changed('numeric', chart('line_graph', [4, 8, 3]))]), off);
+    matches(findings([changed('numeric', chart('pie_chart', [3, 7]))]), off);
+    matches(findings([changed('numeric', { figure: { ...chart('pictogram', [3, 7]).figure, per_symbol: 4 } })]), off);
     const sound = [
       chart('bar_chart', [50, 300, 200]),
       chart('bar_chart', [160, 210, 125], { state: 'retired' }),
-      chart('pie_chart', [3, 7]),
+      { figure: { ...chart('pie_chart', [3, 7]).figure, marks: 10 } },
     ];
     for (const one of sound)
       assert.deepEqual(
@@ -151,6 +154,67 @@ suite('heads and relations', () => {
       );
     const chosen = findings([changed('single_choice', chart('bar_chart', [160, 210, 125]))]);
     assert.ok(!chosen.some((finding) => off.test(finding)));
+  });
+  test('finds a drawn scale or graph that cannot be read', () => {
+    const scale = { look: 'dial', unit: 'g', from: 0, to: 500, mark: 20, label: 100, value: 340 };
+    const axis = { title: 'Miles', to: 50, mark: 5, label: 10 };
+    const graph = {
+      x: axis,
+      y: axis,
+      line: [
+        [0, 0],
+        [50, 50],
+      ],
+      reads: [[20, 20]],
+    };
+    const faultsOf = (figure: object, type: 'numeric' | 'single_choice' = 'numeric') =>
+      findings([changed(type, { figure: { caption: 'Drawing', ...figure } })]).filter((one) =>
+        one.startsWith('charts'),
+      );
+    const scaleFaults = (change: object) => faultsOf({ kind: 'scales', scales: [{ ...scale, ...change }] });
+    const graphFaults = (change: object, type?: 'single_choice') =>
+      faultsOf({ kind: 'graphs', graphs: [{ ...graph, ...change }] }, type);
+    assert.deepEqual(
+      [...scaleFaults({}), ...graphFaults({}), ...graphFaults({ reads: undefined }, 'single_choice')],
+      [],
+    );
+    matches(scaleFaults({ value: 345 }), /a value between two marks/u);
+    matches(scaleFaults({ value: 540 }), /a value outside its range/u);
+    matches(scaleFaults({ label: 50 }), /a number that is not at a mark/u);
+    matches(graphFaults({ reads: undefined }), /needs points on marks/u);
+    matches(graphFaults({ reads: [[22, 22]] }), /lies between its marks/u);
+    matches(graphFaults({ reads: [[20, 25]] }), /is not on the line/u);
+    matches(
+      graphFaults({
+        line: undefined,
+        reads: undefined,
+        dots: [
+          [1, 5],
+          [10, 10],
+          [15, 5],
+        ],
+      }),
+      /points on marks/u,
+    );
+  });
+  test('counts a statement about what can be seen as asked only by items that draw it', () => {
+    const points = [
+      { label: 'Tea', value: 2 },
+      { label: 'Coffee', value: 3 },
+    ];
+    const ask = (change: object) => changed('numeric', { ...change, statement: 'mat-e2-23' }) as Item;
+    const items = [
+      ask({ figure: { kind: 'notice', caption: 'Drinks', lines: ['The bar for tea ends at 2.'] } }),
+      ask({ id: 'mat-e1-meas-101', figure: { kind: 'bar_chart', caption: 'Drinks', points } }),
+      ask({}),
+    ];
+    const { items: counted } = statementCounts(items).find(({ id }) => id === 'mat-e2-23')!;
+    assert.deepEqual(counted, ['mat-e1-meas-101']);
+    const report = checkBank({ number: 1, items, passages: [] }, [], 1);
+    matches(
+      report.findings.map(({ id, message }) => `${id} ${message}`),
+      /^mat-e2-23 .* has 1 of at least 4 items with a drawing$/u,
+    );
   });
   test('finds enemies that do not exist or do not know of it', () => {
     const two = [

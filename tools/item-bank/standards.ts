@@ -25,6 +25,8 @@ const Statement = Type.Object(
     level: Type.Unsafe<(typeof levels)[number]>(Type.Enum([...levels])),
     reference: Text,
     text: Text,
+    /** About things to be seen, such as clocks, scales or graphs. Only items that draw them count. */
+    visual: Type.Optional(Type.Boolean()),
     /** Present if the statement cannot be tested yet. */
     needs: Type.Optional(Type.Unsafe<keyof typeof needs>(Type.Enum(Object.keys(needs)))),
   },

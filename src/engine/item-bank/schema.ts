@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { levels, type Subject, subjects } from '../scoring/levels.ts';
 import { Type } from '../../platform/validation/type.ts';
+import { drawings } from './drawings.ts';
 
 /**
  * The schemas of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and
@@ -93,12 +94,14 @@ export const Figure = Type.Union([
   }),
   object({ kind: Type.Literal('notice'), caption: Text, lines: Type.Array(Type.String(), { minItems: 1 }) }),
   object({
-    kind: oneOf(['bar_chart', 'line_graph', 'pie_chart', 'pictogram']),
+    kind: oneOf(['bar_chart', 'line_graph', 'pie_chart', 'pictogram', 'tally_chart']),
     caption: Text,
     x_label: Type.Optional(Text),
     y_label: Type.Optional(Text),
     unit: Type.Optional(Type.String()),
     per_symbol: Type.Optional(Type.Number()),
+    /** The number of equal parts that marks around a pie chart show. */
+    marks: Type.Optional(Type.Integer({ minimum: 2, maximum: 24 })),
     points: Type.Array(Point, { minItems: 2, maxItems: 16 }),
   }),
   object({
@@ -107,6 +110,7 @@ export const Figure = Type.Union([
     description: Text,
     lines: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
   }),
+  ...drawings,
 ]);
 export type Figure = Static<typeof Figure>;
 

@@ -112,6 +112,12 @@ test('of a half-filled answer the empty parts are marked, and no others, for eve
   assert.ok(tried > 100, String(tried));
 });
 
+const readOff = new Set(['scales', 'pictogram', 'pie_chart', 'tally_chart']);
+const withoutValues = (figure: object): object =>
+  JSON.parse(
+    JSON.stringify(figure, (name, value) => (['kind', 'look', 'value', 'y_label'].includes(name) ? undefined : value)),
+  );
+
 /** Every word that the model shows, from its own fields and not from the page that is made of it. */
 function wordsShown(value: unknown, key = ''): string[] {
   if (typeof value === 'string') {
@@ -122,6 +128,8 @@ function wordsShown(value: unknown, key = ''): string[] {
   if (typeof value === 'number') return ['value', 'number'].includes(key) ? [String(value)] : [];
   if (Array.isArray(value)) return value.flatMap((one) => wordsShown(one, key));
   if (typeof value !== 'object' || value === null) return [];
+  // Of a drawing the learner hears what can be seen, such as the place of a pointer, and never the value to be read.
+  if ('kind' in value && readOff.has(value.kind as string)) return wordsShown(withoutValues(value));
   return Object.entries(value).flatMap(([name, one]) => {
     // Names of fields and values of options are the form's; positions in an order are numbers that everybody knows.
     if (

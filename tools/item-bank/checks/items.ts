@@ -1,10 +1,10 @@
 import { renderModel } from '../../../src/engine/item-bank/render-model.ts';
 import type { Field, RenderModel } from '../../../src/engine/item-bank/render-model.ts';
 import { plainText } from '../../../src/engine/item-bank/markup.ts';
-import { axisStep } from '../../../src/web/player/question/figure.ts';
 import { domainsOf, shownType } from '../../../src/engine/item-bank/schema.ts';
 import { targetB } from '../difficulty.ts';
-import type { Domain, Figure, Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
+import type { Domain, Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
+import { drawingFaults } from './drawings.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';
@@ -86,13 +86,6 @@ function* fieldFaults(field: Field): Generator<string> {
   for (const option of field.options)
     if (option.text.trim() === '') yield `an option of field ${field.name} has no accessible name`;
   if (field.control === 'text' && !field.input) yield `field ${field.name} has no input`;
-}
-
-/** Whether each value of a chart lies on a line of its axis, or is a number of full symbols. */
-function canBeReadOff({ kind, points, per_symbol: perSymbol }: Extract<Figure, { points: unknown }>): boolean {
-  if (kind === 'pie_chart') return true;
-  const step = kind === 'pictogram' ? (perSymbol ?? 1) : axisStep(points.map(({ value }) => value));
-  return points.every(({ value }) => Math.abs(value / step - Math.round(value / step)) < 1e-9);
 }
 
 /** Faults that would break the page that shows the item. */
@@ -200,8 +193,8 @@ export function itemFindings(bank: CheckedBank): Finding[] {
     findings.push(...renderingFaults(model).map((fault) => error('rendering', item.id, fault)));
     const { figure, fields } = model;
     const isTyped = fields.some(({ control }) => control === 'text');
-    if (isLive(item) && isTyped && figure && 'points' in figure && !canBeReadOff(figure))
-      findings.push(error('charts', item.id, `the chart “${figure.caption}” has a value off its lines`));
+    if (isLive(item) && figure)
+      findings.push(...[...drawingFaults(figure, isTyped)].map((fault) => error('charts', item.id, fault)));
     if (item.type === 'template' && rendered.type !== shownType(item))
       findings.push(
         error(

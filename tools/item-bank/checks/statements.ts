@@ -4,13 +4,14 @@ import { skillGroupsOf } from '../../../src/engine/item-bank/schema.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { needs, statements } from '../standards.ts';
 import type { Statement } from '../standards.ts';
+import { isDrawn } from './drawings.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
 /** Fewer items than this cover a statement poorly, and learners soon see them again. */
 export const minPerStatement = 4;
 
-/** A statement with the IDs of its items. */
+/** A statement with the IDs of its items. A visual statement has only items that draw what it is about. */
 export type StatementCount = Statement & { items: string[] };
 
 export const isLive = (item: Item): boolean => item.state !== 'retired';
@@ -19,7 +20,9 @@ export function statementCounts(items: readonly Item[]): StatementCount[] {
   const live = items.filter(isLive);
   return [...statements.values()].map((statement) => ({
     ...statement,
-    items: live.filter((item) => item.statement === statement.id).map(({ id }) => id),
+    items: live
+      .filter((item) => item.statement === statement.id && (!statement.visual || isDrawn(item)))
+      .map(({ id }) => id),
   }));
 }
 
@@ -51,8 +54,12 @@ export function statementFindings(items: readonly Item[]): Finding[] {
     .flatMap((item) => [...codingFaults(item)].map((fault) => error('statements', item.id, fault)));
   const short = statementCounts(items)
     .filter((statement) => statement.needs === undefined && statement.items.length < minPerStatement)
-    .map(({ id, text, items: own }) =>
-      error('coverage', id, `“${text}” has ${own.length} of at least ${minPerStatement} items`),
+    .map(({ id, text, visual, items: own }) =>
+      error(
+        'coverage',
+        id,
+        `“${text}” has ${own.length} of at least ${minPerStatement} items${visual ? ' with a drawing' : ''}`,
+      ),
     );
   return [...faults, ...short];
 }

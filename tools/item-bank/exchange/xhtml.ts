@@ -2,6 +2,7 @@ import { parseBlocks, parseInline } from '../../../src/engine/item-bank/markup.t
 import type { Inline } from '../../../src/engine/item-bank/markup.ts';
 import type { Figure, TaskBlock } from '../../../src/engine/item-bank/schema.ts';
 import { columnName } from '../../../src/engine/item-bank/render-model.ts';
+import { drawn, isDrawing } from '../../../src/web/player/drawings/drawing.ts';
 import { EntryFault } from './json.ts';
 import { element, elementsIn, elementsWithin, localName, textIn } from './xml.ts';
 import type { XmlElement, XmlNode } from './xml.ts';
@@ -184,6 +185,8 @@ function table(caption: string, header: readonly string[], rows: readonly (reado
 /** Writes the content of a figure: a table, or lines of text. */
 export function figureXml(figure: Figure): XmlElement {
   const content = (): XmlElement[] => {
+    if (isDrawing(figure))
+      return [element('p', {}, element('strong', {}, figure.caption)), element('p', {}, drawn(figure).words)];
     switch (figure.kind) {
       case 'table':
         return [table(figure.caption, figure.header, figure.rows)];
