@@ -31,6 +31,8 @@ import { chance, damaged, hostileTexts } from './values.ts';
 const total = Number(process.env.FUZZ ?? 1_000_000);
 const seed = process.env.FUZZ_SEED ?? '1';
 const senders = 16;
+/** Callers at different addresses, so that the limits for one address refuse few requests. */
+const addresses = 240;
 
 /** What the transport or the route table may refuse, on any path. */
 const anywhere = new Set<string>([
@@ -98,7 +100,11 @@ function damagedHead(random: Random, keys: Record<string, string>): Buffer {
 test('a million requests: no status 5xx, nothing undocumented, no growth of memory', async (context) => {
   context.diagnostic(`FUZZ=${total} FUZZ_SEED=${seed}`);
   const port = await freePort();
-  const settings = { ARS_SECRET: secret, ARS_BASE_URL: `http://127.0.0.1:${port}` };
+  const settings = {
+    ARS_SECRET: secret,
+    ARS_BASE_URL: `http://127.0.0.1:${port}`,
+    ARS_RATE_LIMIT: '1000000000',
+  };
   const service = await withService({ own: 'Belongs to a process of its own.', settings });
   const org = await service.organisation({ plan: 'unlimited' });
   const plan = planSandbox({ seed: 'fuzz', learners: 60, nowMs: Date.UTC(2026, 5, 1) });
@@ -114,13 +120,18 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
     DATABASE_URL: service.databaseUrl,
   });
   const url = new URL(running.url);
-  const pool = new Pool(url.origin, { connections: senders, headersTimeout: 20_000, bodyTimeout: 20_000 });
+  const times = { headersTimeout: 20_000, bodyTimeout: 20_000 };
+  const pools = Array.from(
+    { length: addresses },
+    (_, i) => new Pool(url.origin, { connections: 1, ...times, connect: { localAddress: `127.0.1.${i + 1}` } }),
+  );
 
   // What requests may name: taken from responses, as a client would.
   const values = new Map<string, string[]>();
   const learn = (name: string, list: (string | null | undefined)[]) =>
     values.set(name, [...(values.get(name) ?? []), ...list.filter((one) => typeof one === 'string')].slice(-200));
-  const keys = credentials(org.key);
+  let keys = credentials(org.key);
+  let refused = 0;
   const assessments = (await org.get('/assessments?limit=50')).body;
   const groups = (await org.get('/groups?limit=50')).body;
   const learners = (await org.get('/learners?limit=50')).body;
@@ -148,8 +159,9 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
   const faults = new Map<string, number>();
   const count = (map: Map<string, number>, name: string) => map.set(name, (map.get(name) ?? 0) + 1);
 
+  let sent = 0;
   async function send(options: Dispatcher.RequestOptions): Promise<Reply> {
-    const reply = await pool.request(options);
+    const reply = await pools[sent++ % addresses]!.request(options);
     const isStream = options.path.startsWith('/api/v1/events') && reply.statusCode === 200;
     if (isStream) reply.body.on('error', () => {}).destroy();
     const text = isStream ? '' : await reply.body.text();
@@ -160,6 +172,9 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
     const { operation, method, path, headers, body } = makeRequest(random, keys, (at) => knownOf(random, at));
     const reply = await send({ method: method as 'GET', path, headers, body });
     count(results, `${operation === null ? 'other' : `${method} ${operation.path}`} ${reply.status}`);
+    refused = reply.status === 401 || reply.status === 429 ? refused + 1 : 0;
+    // A form of the console has ended the key, or restricted it.
+    if (refused > 0 && refused % 20 === 0) keys = credentials((await org.another()).key);
     const fault = faultOf(operation, method, reply);
     if (fault !== null)
       count(
@@ -228,7 +243,7 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
     }),
   );
   remember();
-  await pool.close();
+  await Promise.all(pools.map((pool) => pool.close()));
 
   for (const [name, times] of [...results].sort()) context.diagnostic(`${name}: ${times}`);
   context.diagnostic(`Memory in MiB: ${memory.map(Math.round).join(' ')}`);
@@ -243,6 +258,8 @@ test('a million requests: no status 5xx, nothing undocumented, no growth of memo
     operations.filter((one) => !succeeded.includes(one)).map((one) => `${one.method} ${one.path}`),
     [],
   );
+  const limited = [...results].reduce((sum, [name, times]) => sum + (name.endsWith(' 429') ? times : 0), 0);
+  assert.ok(limited < total / 20, `${limited} requests were refused by a limit`);
   assert.ok((results.get('console GET 200') ?? 0) > total / 200, 'the console was asked while signed in');
   const [early, late] = [Math.max(...memory.slice(5, 10)), Math.min(...memory.slice(-4))];
   if (total >= 200_000) assert.ok(late < early * 1.2, `the memory grew from ${early} to ${late} MiB`);

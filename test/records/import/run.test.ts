@@ -47,7 +47,7 @@ suite('an import in the console', () => {
     const answers = await Promise.all(Array.from({ length: 8 }, post));
     const busy = answers.filter((answer) => /Too many files are being checked/.test(answer.text));
     assert.ok(busy.length > 0 && busy.length <= 6, `${busy.length} of 8`);
-    assert.ok(busy.every((answer) => answer.status === 503));
+    assert.ok(busy.every((answer) => answer.status === 429));
     for (const answer of answers) assert.ok(answer.status === 303 || busy.includes(answer), answer.text);
     assert.equal((await post()).status, 303);
     await db.query('delete from background_job where organisation_id = $1', [org.id]);

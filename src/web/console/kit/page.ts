@@ -80,7 +80,7 @@ export const refusal = (title: string, text: Content, back?: Page['back'], statu
 
 export const busyPage = (title: string, text: string) => ({
   ...messagePage(title, `Go back, and try again in a minute. ${text}`),
-  ...{ status: 503, headers: { 'retry-after': '30' } },
+  ...{ status: 429, headers: { 'retry-after': '30' } },
 });
 
 export function messagePage(title: string, ...paragraphs: Content[]): Page {
