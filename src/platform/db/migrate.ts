@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Database, statement, type Tx } from './database.ts';
 import { type Clock, formatMs } from '../time/clock.ts';
+import { placements } from './citus/distribution.ts';
 import { advisoryLocks, lockMigration } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
@@ -96,6 +97,20 @@ export function partsOf(text: string): string[] {
   return parts.filter((part) => /^[ \t]*(?!--)\S/m.test(part));
 }
 
+/** Whether `ars distribute` has placed the tables. */
+const isPlaced = async (tx: Tx): Promise<boolean> =>
+  tx.distributed === true &&
+  (await tx.query("select from pg_dist_partition where logicalrelid = to_regclass('feed')")).length > 0;
+
+/** Places a table on Citus as soon as it is created, because foreign keys of a later statement need its place. */
+async function placeCreated(tx: Tx, part: string): Promise<void> {
+  const [, table] = /^create (?:unlogged )?table (\w+)/m.exec(part) ?? [];
+  const placement = table === undefined ? undefined : placements[table];
+  if (placement === 'reference') await tx.query('select create_reference_table($1)', [table]);
+  if (placement === 'organisation')
+    await tx.query("select create_distributed_table($1, 'organisation_id', colocate_with => 'feed')", [table]);
+}
+
 /**
  * Applies the missing migrations, each file in a transaction. Several processes may call it together.
  * @returns the numbers of the migrations that this call applied
@@ -115,7 +130,13 @@ export async function migrate(db: Database, clock: Clock, from = folder): Promis
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
       // Citus would pass these settings on to its nodes together, and the nodes would refuse them.
       await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
-      for (const part of partsOf(text)) await tx.query(part);
+      const placed = await isPlaced(tx);
+      // Citus refuses a foreign key to a reference table after parallel statements of the same transaction.
+      if (placed) await tx.query("select set_config('citus.multi_shard_modify_mode', 'sequential', true)");
+      for (const part of partsOf(text)) {
+        await tx.query(part);
+        if (placed) await placeCreated(tx, part);
+      }
       await keep(tx, name, clock);
       return true;
     });

@@ -7,6 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../time/manual-clock.ts';
 import type { Database, Tx } from '../../../src/platform/db/database.ts';
+import { planDistribution } from '../../../src/platform/db/citus/distribute.ts';
+import { placements } from '../../../src/platform/db/citus/distribution.ts';
 import { DatabaseUnfit, migrate, partsOf, SchemaTooNew } from '../../../src/platform/db/migrate.ts';
 import { freePort } from '../../support/ports.ts';
 import { ars } from '../../support/ars.ts';
@@ -19,9 +21,17 @@ const folder = new URL('../../../src/platform/db/migrations/', import.meta.url);
 const secret = 'a secret of the tests, longer than 32 characters';
 const numbers = (await readdir(folder)).map((name) => Number(name.slice(0, 4))).sort((a, b) => a - b);
 
-/** What later versions may add: a column and a function, and an index that is built beside writers. */
+/** What later versions may add: a column, a table and a function, and an index that is built beside writers. */
 const later = {
   '9001_nickname.sql': `alter table learner add column nickname text;
+create table nickname_use (
+  organisation_id int8 not null references organisation,
+  learner_id uuid not null,
+  used_at timestamptz not null,
+  primary key (organisation_id, learner_id)
+);
+alter table nickname_use add constraint nickname_use_learner_fkey
+  foreign key (organisation_id, learner_id) references learner;
 create function shout(said text) returns text immutable language plpgsql as $$
 begin
   return upper(said);
@@ -92,11 +102,20 @@ suite('migrate', () => {
       }
     }));
 
-  test('a database that is distributed is migrated', { skip: !onCitus }, async () => {
+  test('a database that is distributed is migrated, its new tables too', { skip: !onCitus }, async () => {
     const { url, drop } = await freshDatabase(await thisServer());
-    await withDatabase(url, (db) =>
-      laterVersion(async (from) => assert.deepEqual(await migrate(db, clock, from), [9001, 9002])),
-    );
+    placements.nickname_use = 'organisation';
+    await withDatabase(url, async (db) => {
+      await laterVersion(async (from) => assert.deepEqual(await migrate(db, clock, from), [9001, 9002]));
+      const steps = await planDistribution(db, 3);
+      assert.deepEqual(
+        steps.filter(({ done }) => !done),
+        [],
+      );
+      assert.ok(steps.some(({ step }) => step === 'nickname_use: by organisation'));
+      assert.equal((await db.query("select from pg_constraint where conname = 'nickname_use_learner_fkey'")).length, 1);
+    });
+    delete placements.nickname_use;
     await drop();
   });
 
