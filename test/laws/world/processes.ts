@@ -77,10 +77,14 @@ export async function serviceProcess(environment: Record<string, string>): Promi
  * Starts `ars serve` with a module that changes the process first, and waits until it is ready.
  * @param module URL of the module
  */
-export async function changedProcess(module: string, environment: Record<string, string>, port?: number) {
+export const changedProcess = (module: string, environment: Record<string, string>, port?: number) =>
+  readyProcess([`--import=${module}`, program, 'serve'], environment, port);
+
+/** Starts a program of Node that serves, and waits until it is ready. */
+export async function readyProcess(words: readonly string[], environment: Record<string, string>, port?: number) {
   port ??= await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn(process.execPath, [`--import=${module}`, program, 'serve'], {
+  const child = spawn(process.execPath, words, {
     env: {
       ...process.env,
       ...environment,
@@ -102,6 +106,7 @@ export async function changedProcess(module: string, environment: Record<string,
   return {
     url,
     async stop() {
+      if (child.exitCode !== null) return;
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;

@@ -44,7 +44,7 @@ export type Visitor = {
   follow(answer: Answer): Promise<Answer>;
 };
 
-export function visitor(service: TestService, cookie: string | null = null): Visitor {
+export function visitor(service: Pick<TestService, 'url' | 'logged'>, cookie: string | null = null): Visitor {
   const others = new Map<string, string>();
   const self: Visitor = {
     cookie,

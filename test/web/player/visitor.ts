@@ -4,14 +4,14 @@ import type { TestService } from '../../support/service.ts';
 
 /** What a browser without script does: follows redirects, sends forms. */
 export class Visitor {
-  readonly service: TestService;
+  readonly service: Pick<TestService, 'url'>;
   readonly base: string;
   status = 0;
   text = '';
   path = '';
   headers = new Headers();
 
-  constructor(service: TestService, token: string) {
+  constructor(service: Pick<TestService, 'url'>, token: string) {
     this.service = service;
     this.base = `/a/${token}`;
   }
