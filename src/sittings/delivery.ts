@@ -1,4 +1,5 @@
 import { type Bank, renderItem } from '../engine/item-bank/load.ts';
+import { withOrderOf } from '../engine/item-bank/option-order.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { UnitOfWork } from '../platform/db/unit-of-work.ts';
 import type { ItemResponse } from '../engine/scoring/score.ts';
@@ -48,7 +49,7 @@ export function nextQuestion(
   }
   const now = new Date(work.nowMs);
   const seed = work.random.bytes(8).toString('hex');
-  const rendered = renderItem(delivery.bank.item(selected.itemId)!, seed);
+  const rendered = withOrderOf(renderItem(delivery.bank.item(selected.itemId)!, seed), seed);
   sitting.on_screen_since = now;
   return {
     position: history.length + 1,

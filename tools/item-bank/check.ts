@@ -7,6 +7,7 @@ import { error, warning } from './checks/finding.ts';
 import type { CheckedBank, Finding } from './checks/finding.ts';
 import { factFindings } from './checks/facts.ts';
 import { itemFindings } from './checks/items.ts';
+import { optionOrderFindings } from './checks/option-order.ts';
 import { positionFindings } from './checks/positions.ts';
 import { isLive, statementCounts, statementFindings, statementLines } from './checks/statements.ts';
 import type { StatementCount } from './checks/statements.ts';
@@ -141,6 +142,7 @@ export function checkBank(
     ...readingFindings(bank),
     ...constructFindings(bank),
     ...positionFindings(bank),
+    ...optionOrderFindings(bank),
     ...factFindings(bank),
     ...duplicateFindings(bank),
     ...coverageFindings(files.items.filter(isLive)),

@@ -6,8 +6,23 @@ import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/sch
 /** Members that may change while the question stays the same: notes for writers and reports, parameters, codes. */
 function question(item: RenderedItem): object {
   const { rationale, distractor_rationales, ...shown } = item;
-  const { id, subject, level, domain, skill, statement, skill_group, state, a, b, c, calibration, enemies, ...rest } =
-    shown as Partial<Item> & typeof shown;
+  const {
+    id,
+    subject,
+    level,
+    domain,
+    skill,
+    statement,
+    skill_group,
+    state,
+    a,
+    b,
+    c,
+    calibration,
+    enemies,
+    keep_order,
+    ...rest
+  } = shown as Partial<Item> & { keep_order?: boolean } & typeof shown;
   return rest;
 }
 

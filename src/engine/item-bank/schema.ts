@@ -210,8 +210,12 @@ const content = {
   distractor_rationales: Type.Record(Type.String(), Text),
 };
 
-const singleChoice = { options: Type.Array(Option, { minItems: 3, maxItems: 6 }), key: ShortId };
+/** True: learners see the options in this order. False: shuffled. Missing: shuffled, unless the texts show an order. */
+const ordered = { keep_order: Type.Optional(Type.Boolean()) };
+
+const singleChoice = { ...ordered, options: Type.Array(Option, { minItems: 3, maxItems: 6 }), key: ShortId };
 const multipleChoice = {
+  ...ordered,
   options: Type.Array(Option, { minItems: 4, maxItems: 8 }),
   key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }),
 };
@@ -233,6 +237,7 @@ const ordering = {
   key: Type.Array(ShortId, { minItems: 3, maxItems: 7, uniqueItems: true }),
 };
 const matching = {
+  ...ordered,
   left: Type.Array(Option, { minItems: 3, maxItems: 7 }),
   right: Type.Array(Option, { minItems: 3, maxItems: 9 }),
   key: Type.Record(ShortId, ShortId),

@@ -37,8 +37,7 @@ suite('answers and marking of other tools', () => {
       end: matchCorrect,
     });
     assert.deepEqual([many.type, many.key], ['multiple_choice', ['a', 'b']]);
-    const shuffled = read({ answers: choice('max-choices="1" shuffle="true"') });
-    assert.match(shuffled.notes![0]!.note, /without shuffling/u);
+    assert.deepEqual(read({ answers: choice('max-choices="1" shuffle="true"') }).notes ?? [], []);
   });
 
   test('anything else is refused', () => {

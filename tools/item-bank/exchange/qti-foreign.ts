@@ -271,6 +271,7 @@ export function foreignItem(original: XmlElement, plain: XmlElement): { xml: Xml
   refuseTextAfter(body);
   const { xml, right, isMany } = markedAsRight(cleaned, interaction);
   refuseChoices(interaction, right.length, isMany);
-  if (interaction.attributes.shuffle === 'true') leftOut.add('shuffling: its options stay in the order of the file');
+  if (interaction.attributes.shuffle === 'true' && localName(interaction) === 'qti-order-interaction')
+    leftOut.add('shuffling: its options stay in the order of the file');
   return { xml: withOwnIds(xml, right), leftOut: [...leftOut] };
 }
