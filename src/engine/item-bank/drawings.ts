@@ -1,7 +1,9 @@
 import type { Static, TSchema } from 'typebox';
 import { Type } from '../../platform/validation/type.ts';
+import { Shapes } from './drawn-shapes.ts';
 
-/** Figures that are drawn by code. Their text alternatives are made from the same data, so writers give none. */
+/** Figures that are drawn by code. Their text alternatives are made from the same data. Only `shapes` has
+ * written ones. */
 
 const object = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -64,6 +66,7 @@ export const drawings = [
     rows: upTo(12, Type.Integer({ minimum: 0, maximum: 12 })),
     thing: Words,
   }),
+  Shapes,
 ] as const;
 
 export type Drawing = Static<(typeof drawings)[number]>;

@@ -9,8 +9,9 @@ export function textsOf(value: unknown, path = ''): { path: string; text: string
   return [];
 }
 
-/** Matches the paths of texts that a learner doesn't read, such as IDs. */
-const unread = /(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial|state)(?:$|\[)/u;
+/** Matches the paths of texts that a learner doesn't read, such as IDs and what a drawing shows. */
+const unread =
+  /(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial|state)(?:$|\[)|^figure\.panels\[\d+\]\.(?:letter|description|shape)/u;
 const questionMembers = [
   'stem',
   'figure',

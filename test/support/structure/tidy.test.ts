@@ -300,6 +300,7 @@ suite('the tree', () => {
     'provisional results, and close to a boundary by probabilities, in pages, files and reports': 45,
     'evidence that says what each question asked, and instructions that can be heard': 76,
     'drawn clocks, money, scales and graphs, with the same facts in words': 560,
+    'drawn shapes, solids, nets, angles, maps and icons': 700,
   };
   const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
 

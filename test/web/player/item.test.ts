@@ -130,6 +130,8 @@ function wordsShown(value: unknown, key = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   // Of a drawing the learner hears what can be seen, such as the place of a pointer, and never the value to be read.
   if ('kind' in value && readOff.has(value.kind as string)) return wordsShown(withoutValues(value));
+  // The picture itself is described, so the words of its parts are not read.
+  if ('shape' in value) return wordsShown(Object.values({ ...value, shape: undefined }));
   return Object.entries(value).flatMap(([name, one]) => {
     // Names of fields and values of options are the form's; positions in an order are numbers that everybody knows.
     if (

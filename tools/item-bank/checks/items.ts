@@ -6,6 +6,7 @@ import { targetB } from '../difficulty.ts';
 import type { Domain, Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { drawingFaults } from './drawings.ts';
 import { error, warning } from './finding.ts';
+import { shapesFaults } from './shapes.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
@@ -104,6 +105,7 @@ export function renderingFaults(model: RenderModel): string[] {
       if (row.length !== figure.header.length)
         faults.push(`the table “${figure.caption}” has ${row.length} cells under ${figure.header.length} headings`);
   }
+  if (figure?.kind === 'shapes') faults.push(...shapesFaults(figure, model));
   if (figure && 'points' in figure) {
     const labels = figure.points.map((point) => point.label);
     if (new Set(labels).size < labels.length) faults.push(`the chart “${figure.caption}” has two points of one label`);

@@ -7,6 +7,7 @@ import { graphs } from './graphs.ts';
 import { money } from './money.ts';
 import type { Drawn } from './parts.ts';
 import { scales } from './scales.ts';
+import { shapes } from './shapes/shapes.ts';
 
 const families: { [K in Drawing['kind']]: (figure: DrawingOf<K>) => Drawn } = {
   clocks,
@@ -14,6 +15,7 @@ const families: { [K in Drawing['kind']]: (figure: DrawingOf<K>) => Drawn } = {
   graphs,
   money,
   scales,
+  shapes,
 };
 
 export const isDrawing = (figure: Figure): figure is Drawing => Object.hasOwn(families, figure.kind);
@@ -23,5 +25,5 @@ export const drawn = (figure: Drawing): Drawn => (families[figure.kind] as (figu
 /** Shows a drawing. Its text alternative says what can be seen, and leaves the reading to the learner. */
 export function drawingHtml(figure: Drawing): Markup {
   const { width, height, body, words } = drawn(figure);
-  return html`<figure class="chart"><figcaption>${figure.caption}</figcaption><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${words}">${body}</svg></figure>`;
+  return html`<figure class="chart ${figure.kind}"><figcaption>${figure.caption}</figcaption><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${words}">${body}</svg></figure>`;
 }
