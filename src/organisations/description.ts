@@ -15,6 +15,7 @@ export type WrittenSettings = {
   reminderDays: string;
   fundingRules: string;
   secondFactor: string;
+  pilotItems: string;
 };
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
@@ -72,8 +73,9 @@ export function readSettingsOf(
   const rules = written.fundingRules === '' ? null : readPageAddress(written.fundingRules);
   if (written.fundingRules !== '' && rules === null)
     fault('fundingRules', 'Enter a URL that begins with https://, or leave it empty.');
-  const { secondFactor } = written;
+  const { secondFactor, pilotItems } = written;
   if (secondFactor !== 'all' && secondFactor !== 'some') fault('secondFactor', 'Choose one of the two.');
+  if (pilotItems !== 'on' && pilotItems !== 'off') fault('pilotItems', 'Choose one of the two.');
   if (faults.length > 0) return { faults };
   return {
     changes: {
@@ -87,6 +89,7 @@ export function readSettingsOf(
       reminder_days: reminder,
       funding_rules_url: rules,
       second_factor_for_all: secondFactor === 'all',
+      pilot_items: pilotItems === 'on',
     },
   };
 }
@@ -102,4 +105,5 @@ export const writtenOf = (row: Organisation): WrittenSettings => ({
   reminderDays: row.reminder_days === null ? '' : String(row.reminder_days),
   fundingRules: row.funding_rules_url ?? '',
   secondFactor: row.second_factor_for_all ? 'all' : 'some',
+  pilotItems: row.pilot_items ? 'on' : 'off',
 });

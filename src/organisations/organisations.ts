@@ -29,6 +29,8 @@ export type Organisation = {
   funding_rules_url: string | null;
   /** Every role needs a second factor. */
   second_factor_for_all: boolean;
+  /** Sittings may contain questions on trial, and exports for calibration contain the organisation's answers. */
+  pilot_items: boolean;
   created_at: Date;
   /** When the organisation was suspended (src/governance/offboarding); null if it is open. */
   suspended_at: Date | null;
@@ -49,11 +51,12 @@ const changeable = [
   'reminder_days',
   'funding_rules_url',
   'second_factor_for_all',
+  'pilot_items',
 ] as const;
 export type OrganisationChanges = Partial<Pick<Organisation, (typeof changeable)[number]>>;
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, reminder_days, funding_rules_url, second_factor_for_all, created_at, suspended_at, exported_at, export_sha256';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, reminder_days, funding_rules_url, second_factor_for_all, pilot_items, created_at, suspended_at, exported_at, export_sha256';
 const insert = statement('organisation.insert')`
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
   values ($1, $2, $3, $4, $5, $6, $7)

@@ -9,11 +9,12 @@ import { holdsNationalInsuranceNumber } from '../platform/validation/personal-da
 import type { ItemOutcome } from '../engine/scoring/score.ts';
 import { type Banks, banksOf } from './scoring/banks.ts';
 import { inSpan } from '../platform/observability/tracing.ts';
-import { deliveryOf, nextQuestion } from './delivery.ts';
+import { deliveryOf, maxQuestions, nextQuestion } from './delivery.ts';
 import {
   addPause,
   addWorkingTime,
   advanceSitting,
+  type Client,
   findCurrent,
   findHistory,
   findItems,
@@ -39,16 +40,13 @@ export type Question = {
 /** @returns null if no question is on the screen, because the sitting is paused, at its check page or over */
 export async function currentQuestion(app: App, sitting: SittingRow): Promise<Question | null> {
   if (sitting.status !== 'open' || sitting.on_screen_since === null) return null;
-  const [{ bank, pool }, row] = await Promise.all([
-    deliveryOf(banksOf(app), app.db, sitting),
-    findCurrent(app.db, sitting),
-  ]);
+  const [{ bank }, row] = await Promise.all([deliveryOf(banksOf(app), app.db, sitting), findCurrent(app.db, sitting)]);
   if (row === undefined) return null;
   const item = bank.item(row.item_id)!;
   const passage = item.type === 'template' || item.passage === undefined ? null : (bank.passage(item.passage) ?? null);
   return {
     position: row.position,
-    max: pool.settings.maxItems,
+    max: maxQuestions(sitting),
     model: renderModel(item, JSON.parse(row.rendered) as RenderedItem, passage),
     draft: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
   };
@@ -70,14 +68,14 @@ type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' } | { k
 export function answerQuestion(
   app: App,
   key: SittingKey,
-  input: { position: number; answer: Answer; skip: boolean },
+  input: { position: number; answer: Answer; skip: boolean; client?: Client },
 ): Promise<AnswerOutcome> {
-  const { position, answer, skip } = input;
+  const { position, answer, skip, client = noClient } = input;
   const late: AnswerOutcome = { kind: 'late' };
   const take = async (work: UnitOfWork, sitting: SittingRow, history: HistoryRow[]): Promise<AnswerOutcome> => {
     const current = history.at(-1)!;
     const close = (outcome: ItemOutcome, text: string | null = null, end: 'time_limit' | null = null) =>
-      closeQuestion(banksOf(app), work, sitting, history, text, outcome, end);
+      closeQuestion(banksOf(app), work, sitting, history, { answer: text, outcome, end, ...client });
     if (current.position !== position) return late;
     if (sitting.on_screen_since === null) {
       // The page that confirms a skip has no fields of the question, so it must not overwrite the draft.
@@ -105,7 +103,7 @@ export function answerQuestion(
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
-    await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'time_limit');
+    await closeQuestion(banksOf(app), work, sitting, history, { ...cutOff, end: 'time_limit' });
     return true;
   });
 }
@@ -116,7 +114,7 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
     const feed = await lockFeed(work, key.organisation_id);
     return onCurrent(work, key, false, async (sitting, history) => {
       if (!isAbandoned(sitting, feed, idleSince)) return false;
-      await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
+      await closeQuestion(banksOf(app), work, sitting, history, { ...cutOff, end: 'idle' });
       return true;
     });
   });
@@ -210,26 +208,33 @@ function stopClock(work: UnitOfWork, sitting: SittingRow): number {
   return sitting.used_ms - before;
 }
 
+const noClient: Client = { device: null, language: null };
+const cutOff = { answer: null, outcome: 'not_reached', ...noClient } as const;
+
 async function closeQuestion(
   banks: Banks,
   work: UnitOfWork,
   sitting: SittingRow,
   history: HistoryRow[],
-  answer: string | null,
-  outcome: ItemOutcome,
-  end: 'time_limit' | 'idle' | null = null,
+  closing: { answer: string | null; outcome: ItemOutcome; end: 'time_limit' | 'idle' | null } & Client,
 ): Promise<void> {
+  const { end, ...ended } = closing;
   const current = history.at(-1)!;
   const delivery = await deliveryOf(banks, work.tx, sitting);
   // An abandoned sitting ended when it was last touched, so no working time is added after that.
   const workingMs = end === 'idle' ? 0 : stopClock(work, sitting);
-  const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
+  const asked = history.map((row) => ({
+    itemId: row.item_id,
+    outcome: row === current ? ended.outcome : row.outcome!,
+    isPilot: row.pilot,
+    workingMs: (row.working_ms ?? 0) + (row === current ? workingMs : 0),
+  }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
-  const next = nextQuestion(work, sitting, delivery, responses, timeUp);
+  const next = nextQuestion(work, sitting, delivery, asked, timeUp);
   await advanceSitting(
     work.tx,
     sitting,
-    { position: current.position, answered_at: new Date(work.nowMs), answer, outcome, working_ms: workingMs },
+    { position: current.position, answered_at: new Date(work.nowMs), ...ended, working_ms: workingMs },
     next,
   );
 }

@@ -18,7 +18,15 @@ import { readLink } from './link.ts';
 import { type Course, courseOf } from './scoring/engagement-flags.ts';
 import { frameworkOf } from './scoring/standards.ts';
 import { learnerActor } from './start.ts';
-import { findItems, findSitting, lockSitting, type SittingKey, type SittingRow, updateSitting } from './store.ts';
+import {
+  findItems,
+  findSitting,
+  lockSitting,
+  scoredResponses,
+  type SittingKey,
+  type SittingRow,
+  updateSitting,
+} from './store.ts';
 import { suspensionsDuring } from './suspension.ts';
 import { isAbandoned } from './working-time.ts';
 
@@ -44,10 +52,7 @@ export async function finishSitting(app: App, key: SittingKey, idleSince: Date |
     const items = await findItems(app.db, key);
     const suspended = await suspensionsDuring(app.db, sitting);
     const { bank, scoring } = await banksOf(app).version(app.db, sitting.bank_version);
-    const scored = score(
-      scoring[sitting.subject],
-      items.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! })),
-    );
+    const scored = score(scoring[sitting.subject], scoredResponses(items));
     const done =
       scored.outcome === 'void'
         ? await closeVoid(app, sitting, scored, idleSince)

@@ -15,8 +15,8 @@ function emptiedWhere(name: string, whose: string) {
   return statement(`sitting.emptied_${name}`)`
   with emptied as (
     update sitting set result = null, released_by = null, ${forgotten} where organisation_id = $1 and ${whose} returning sitting_id)
-  update sitting_item i set answer = null from emptied e
-   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`;
+  update sitting_item i set answer = null, device = null, language = null from emptied e
+   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and coalesce(i.answer, i.device, i.language) is not null`;
 }
 const emptiedOfResult = emptiedWhere('of_result', 'assessment_id = $2');
 const emptiedOfLearners = emptiedWhere('of_learners', 'learner_id = any($2)');

@@ -14,16 +14,19 @@ type Times = {
   working_ms: number | null;
   pauses: number;
   paused_ms: number;
+  /** The question is on trial, so it is not scored. */
+  pilot: boolean;
 };
 
 /** A question as the review lists it. The learner's answer is left out. */
 export type ReviewedItem = Times & { position: number; item_id: string; skill: string };
 
-const timesOf = ({ outcome, working_ms, pauses, paused_ms }: SittingItemRow): Times => ({
+const timesOf = ({ outcome, working_ms, pauses, paused_ms, pilot }: SittingItemRow): Times => ({
   outcome: outcome!,
   working_ms,
   pauses,
   paused_ms,
+  pilot,
 });
 
 /** @returns undefined if the result has no sitting here or was withdrawn */

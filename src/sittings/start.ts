@@ -1,11 +1,13 @@
 import type { App } from '../platform/app.ts';
 import { withUnitOfWork, rowsQueue } from '../platform/db/unit-of-work.ts';
 import { auditAct } from '../platform/audit/act.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
 import { cancelReminder } from './invitations/email-templates.ts';
 import { findInvitation } from './invitations/invitations.ts';
 import { takeStartCode } from './invitations/start-code.ts';
 import { banksOf } from './scoring/banks.ts';
 import type { Link } from './link.ts';
+import { maxPilotsOf } from './selection/pilot.ts';
 import { drawSeed } from './selection/selection.ts';
 import { standards } from './scoring/standards.ts';
 import { type FrozenSettings, nextQuestion } from './delivery.ts';
@@ -40,7 +42,13 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     if (needsCode && release === null) return null;
     const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);
     const pool = pools[subject];
-    const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct, seed: drawSeed(app.random) };
+    const pilots = maxPilotsOf(pool, await readOrganisation(work.tx, organisation_id));
+    const settings: FrozenSettings = {
+      delivery: pool.settings,
+      extra_time_pct,
+      seed: drawSeed(app.random),
+      ...(pilots === 0 ? {} : { pilots }),
+    };
     const sitting = await insertSitting(work.tx, {
       ...learner,
       sitting_id: work.uuid(),

@@ -1,5 +1,5 @@
 import { statement, type Tx } from '../platform/db/database.ts';
-import type { ItemOutcome } from '../engine/scoring/score.ts';
+import type { ItemOutcome, ItemResponse } from '../engine/scoring/score.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { limits } from '../platform/config/limits.ts';
 
@@ -35,6 +35,9 @@ export type SittingRow = {
   retake_reason: string | null;
 };
 
+/** Coarse classes of the browser with which a question was answered; null if they are not known. */
+export type Client = { device: 'phone' | 'tablet' | 'desktop' | null; language: 'en' | 'cy' | 'other' | null };
+
 const openOf = statement('sitting.open_of_learner')`
   select from sitting where organisation_id = $1 and learner_id = $2 and status = 'open' limit 1`;
 
@@ -69,6 +72,8 @@ export type SittingItemRow = {
   working_ms: number | null;
   pauses: number;
   paused_ms: number;
+  /** The question is on trial, so it is not scored. */
+  pilot: boolean;
 };
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
@@ -101,10 +106,10 @@ const correct = statement('sitting.correct_supervision')`
   update sitting set supervision = coalesce($3, supervision), supervisor = case when $4 then $5 else supervisor end
    where organisation_id = $1 and invitation_id = $2 and status = 'open' and supervision is not null`;
 const items = statement('sitting.items')`
-  select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome, working_ms, pauses, paused_ms
+  select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome, working_ms, pauses, paused_ms, pilot
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`;
 const history = statement('sitting.history')`
-  select position, item_id, outcome, case when outcome is null then rendered end as rendered
+  select position, item_id, outcome, pilot, working_ms, case when outcome is null then rendered end as rendered
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`;
 const moved = statement('sitting.moved')`
   update sitting set assessment_id = $3 where organisation_id = $1 and assessment_id = $2`;
@@ -125,11 +130,11 @@ const insertItem = statement('sitting.insert_item')`
   insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`;
 const advance = statement('sitting.advance')`
   with closed as (
-    update sitting_item set answered_at = $4, answer = $5, outcome = $6, working_ms = coalesce(working_ms, 0) + $17
+    update sitting_item set answered_at = $4, answer = $5, outcome = $6, working_ms = coalesce(working_ms, 0) + $17, device = $19, language = $20
      where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null),
   shown as (
-    insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at)
-    select $1, $2, $7, $8, $9, $10, $11, $12 where $7::int4 is not null)
+    insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at, pilot)
+    select $1, $2, $7, $8, $9, $10, $11, $12, $18 where $7::int4 is not null)
   update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`;
 const seenSince = statement('sitting.seen_since')`
   select distinct i.item_id from sitting s
@@ -250,12 +255,18 @@ export async function correctSupervision(
   await tx.query(correct, [organisationId, invitationId, ...values]);
 }
 
+/** The answers that count, in their order. The questions of the sitting must be over. */
+export const scoredResponses = (rows: readonly SittingItemRow[]): ItemResponse[] =>
+  rows.filter(({ pilot }) => !pilot).map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! }));
+
 export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {
   return tx.query<SittingItemRow>(items, [organisation_id, sitting_id]);
 }
 
 /** An item of the sitting with its outcome. Only the current item has its rendered question. */
-export type HistoryRow = { position: number; item_id: string; outcome: ItemOutcome | null; rendered: string | null };
+export type HistoryRow = Pick<SittingItemRow, 'position' | 'item_id' | 'outcome' | 'pilot' | 'working_ms'> & {
+  rendered: string | null;
+};
 
 export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> {
   return tx.query<HistoryRow>(history, [sitting.organisation_id, sitting.sitting_id]);
@@ -279,7 +290,10 @@ export async function addPause(tx: Tx, sitting: SittingKey, position: number, ms
   await tx.query(resume, [sitting.organisation_id, sitting.sitting_id, position, ms]);
 }
 
-export type NewItem = Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>;
+export type NewItem = Pick<
+  SittingItemRow,
+  'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at' | 'pilot'
+>;
 
 type Ended = {
   position: number;
@@ -288,7 +302,7 @@ type Ended = {
   outcome: ItemOutcome;
   /** Working time since the question was last shown. */
   working_ms: number;
-};
+} & Client;
 
 export async function addItem(tx: Tx, sitting: SittingRow, row: NewItem): Promise<void> {
   await tx.query(insertItem, [
@@ -323,6 +337,9 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
     sitting.last_seen_at,
     sitting.stop,
     ended.working_ms,
+    next?.pilot ?? false,
+    ended.device,
+    ended.language,
   ]);
 }
 

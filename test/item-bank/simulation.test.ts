@@ -28,7 +28,7 @@ function bank(perDomain: number, a: number): SubjectBank {
       passageWords: 0,
     })),
   );
-  return { items: [], version: { subject: 'digital', version: 'x', domains, items }, cuts: [] };
+  return { items: [], version: { subject: 'digital', version: 'x', domains, items, pilots: [] }, cuts: [] };
 }
 
 const measured = (meanInformation: number): AtAbility[] =>

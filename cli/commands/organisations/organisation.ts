@@ -21,6 +21,7 @@ function payload(row: Organisation) {
     organisation_id: row.public_id,
     ...pick(row, 'name', 'plan', 'credits', 'group_autocreate', 'default_subjects', 'ukprn', 'contact', 'time_zone'),
     ...pick(row, 'notices_email', 'retake_gap_days', 'funding_rules_url', 'second_factor_for_all'),
+    ...pick(row, 'pilot_items'),
     ...pick(row, 'suspended_at', 'created_at'),
   };
 }
@@ -32,6 +33,7 @@ function outputOf(row: Organisation): Output {
     group_autocreate: row.group_autocreate ? 'on' : 'off',
     retake_gap_days: row.retake_gap_days ?? 'none',
     second_factor_for_all: row.second_factor_for_all ? 'on' : 'off',
+    pilot_items: row.pilot_items ? 'on' : 'off',
     suspended_at: row.suspended_at ?? 'no',
   };
   return { json: payload(row), text: fieldsOf(inWords) };
@@ -134,6 +136,7 @@ export const commands: Command[] = [
       retakeGap: 'Days between two assessments of a subject',
       fundingRules: "URL of the organisation's funding rules",
       secondFactorForAll: 'Whether every role needs a second factor',
+      pilotItems: 'Whether sittings have questions on trial, and answers are exported for calibration',
     },
     options: {
       name,
@@ -147,6 +150,7 @@ export const commands: Command[] = [
       retakeGap: option.orEmpty(option.count(0, limits.retakeGapDays, 'DAYS')),
       fundingRules: option.orEmpty(page),
       secondFactorForAll: option.onOff,
+      pilotItems: option.onOff,
     },
     prepare({ options }): OrganisationChanges {
       const changes = {
@@ -160,12 +164,13 @@ export const commands: Command[] = [
         notices_email: options.noticesEmail,
         funding_rules_url: options.fundingRules,
         second_factor_for_all: options.secondFactorForAll,
+        pilot_items: options.pilotItems,
         retake_gap_days: options.retakeGap === 0 ? null : options.retakeGap,
       };
       const named = Object.entries(changes).filter(([, value]) => value !== undefined);
       if (named.length === 0)
         throw new Misuse(
-          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules, --second-factor-for-all',
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules, --second-factor-for-all, --pilot-items',
         );
       return Object.fromEntries(named);
     },

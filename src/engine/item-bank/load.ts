@@ -48,6 +48,8 @@ export type SubjectBank = {
     /** The domains in the order of results: the name that results show, and the share of a sitting. */
     domains: readonly { name: string; share: number }[];
     items: readonly CountedItem[];
+    /** Items on trial, which no level and no score depends on. */
+    pilots: readonly CountedItem[];
   };
   /**
    * The cuts of all levels, lowest first. At a level's cut, a learner is expected to answer 65 % of the level's items
@@ -136,6 +138,8 @@ function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): Counte
   };
 }
 
+export const isLive = ({ state = 'live' }: Item): boolean => state === 'live';
+
 /**
  * @param storedAs the name under which the version was stored; templates of a later release may give another hash, so
  * the name can't be computed again
@@ -148,10 +152,16 @@ export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
   const version = storedAs ?? `${files.number}-${sha256.slice(0, 12)}`;
   const shares = files.shares ?? firstDomainShares;
   const of = (subject: Subject): SubjectBank => {
-    const own = files.items.filter((item) => item.subject === subject && item.state !== 'retired');
+    const every = files.items.filter((item) => item.subject === subject);
+    const own = every.filter(isLive);
     const counted = own.map((item) => countedItem(item, passages));
+    const pilots = every.filter(({ state }) => state === 'pilot').map((item) => countedItem(item, passages));
     const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: shares[domain] }));
-    return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };
+    return {
+      items: own,
+      version: { subject, version, domains, items: counted, pilots },
+      cuts: solveCuts(subject, counted),
+    };
   };
   return {
     version,

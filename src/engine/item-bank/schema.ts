@@ -180,8 +180,11 @@ const common = {
   statement: Type.Optional(StatementId),
   /** One of the groups of `skillGroupsOf` for the item's domain. */
   skill_group: Type.Optional(oneOf(skillGroups)),
-  /** `retired`: the item is no longer selected, but stored results and open sittings refer to its ID. */
-  state: Type.Optional(oneOf(['live', 'retired'])),
+  /**
+   * `pilot`: learners get the item, but it is not scored. `retired`: the item is no longer selected, but stored results
+   * and open sittings refer to its ID.
+   */
+  state: Type.Optional(oneOf(['live', 'pilot', 'retired'])),
   /** Discrimination in the logistic metric (D = 1). The maximum is 1.3 until real answers calibrate the items. */
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
   /** Difficulty, on the scale of θ. */

@@ -260,7 +260,7 @@ function answerList(items: readonly EvidenceItem[], timed: boolean): Block {
 }
 
 function answers(sitting: EvidenceSitting): Block[] {
-  const { items, not_reached: notReached = 0 } = sitting;
+  const { items, not_reached: notReached = 0, pilots = 0 } = sitting;
   const right = items.filter((item) => item.right).length;
   const skipped = items.filter((item) => item.skipped).length;
   const wrong = items.length - right - skipped;
@@ -269,12 +269,16 @@ function answers(sitting: EvidenceSitting): Block[] {
       ? `${right} right and ${wrong} wrong, in the order given. `
       : `${right} right, ${wrong} wrong and ${skipped} skipped, in the order given. A skipped question counts as wrong. `;
   const cutOff = notReached === 0 ? '' : 'One more was on the screen when the sitting ended, and does not count. ';
+  const onTrial =
+    pilots === 0
+      ? ''
+      : `The learner also got ${pilots === 1 ? '1 new question' : `${pilots} new questions`} on trial. The result does not use the answers to ${pilots === 1 ? 'it' : 'them'}. `;
   const timed = items.some(({ seconds }) => seconds !== undefined);
   const isListed = items.some(({ asked }) => asked !== undefined);
   return [
     heading('Questions and answers'),
     paragraph(
-      `${items.length} questions were scored, ${counts}${cutOff}` +
+      `${items.length} questions were scored, ${counts}${cutOff}${onTrial}` +
         'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' +
         (!timed
           ? ''

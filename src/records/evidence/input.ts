@@ -72,6 +72,8 @@ export type EvidenceSitting = {
   ended?: 'precise' | 'max_items' | 'no_items' | 'time_limit' | 'idle';
   /** The number of questions on the screen when the sitting ended. These questions are not scored. */
   not_reached?: number;
+  /** The number of questions on trial that the learner answered or skipped; absent if there were none. */
+  pilots?: number;
   pauses?: { count: number; seconds: number };
   /** `count` suspensions of the organisation during the sitting, for `seconds` in total. */
   suspended?: { count: number; seconds: number };

@@ -81,7 +81,7 @@ export function fewAnswers(
 }
 
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
-  Pick<EvidenceSitting, 'pauses' | 'suspended'>;
+  Pick<EvidenceSitting, 'pauses' | 'suspended' | 'pilots'>;
 
 export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagementFlags, 'change'> {
   const { change } = personFit;
@@ -89,15 +89,18 @@ export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagement
 }
 
 /**
- * Describes how a sitting went, from stored values only. The questions of the sitting must be over.
+ * Describes how a sitting went, from stored values only. The questions of the sitting must be over. Questions on trial
+ * count only for pauses.
  * @param suspended the organisation's suspensions during the sitting
  */
 export function courseOf(
   sitting: Pick<SittingRow, 'settings' | 'stop'>,
   bank: Bank,
-  items: readonly SittingItemRow[],
+  rows: readonly SittingItemRow[],
   suspended: { count: number; seconds: number },
 ): Course {
+  const items = rows.filter(({ pilot }) => !pilot);
+  const pilots = rows.filter(({ pilot, outcome }) => pilot && outcome !== 'not_reached').length;
   const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
   const few = fewAnswers(sitting, answered);
   const fast = countFast(bank, items);
@@ -105,19 +108,20 @@ export function courseOf(
     ...(few === null ? {} : { few_answers: few }),
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };
-  const measured = items.every(({ working_ms }) => working_ms !== null);
+  const measured = rows.every(({ working_ms }) => working_ms !== null);
   // Pauses are counted when they end. A pause that never ended may still have time from a suspension, which is left
   // out.
-  const pausedMs = items.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
+  const pausedMs = rows.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
   return {
     ended: (JSON.parse(sitting.stop!) as SittingStop).reason,
     not_reached: items.filter(({ outcome }) => outcome === 'not_reached').length,
     ...(measured
       ? {
-          pauses: { count: items.reduce((sum, { pauses }) => sum + pauses, 0), seconds: Math.round(pausedMs / 1000) },
+          pauses: { count: rows.reduce((sum, { pauses }) => sum + pauses, 0), seconds: Math.round(pausedMs / 1000) },
         }
       : {}),
     ...(suspended.count === 0 ? {} : { suspended }),
+    ...(pilots === 0 ? {} : { pilots }),
     signs,
     items: items
       .filter(({ outcome }) => outcome !== 'not_reached')

@@ -102,8 +102,8 @@ type FitReport = {
 const pageSize = 500;
 const page = statement('sitting.answers_page')`
   select s.sitting_id, s.subject, s.bank_version, s.result,
-         (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id) as items,
-         (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id) as outcomes
+         (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id and not i.pilot) as items,
+         (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = $1 and i.sitting_id = s.sitting_id and not i.pilot) as outcomes
     from sitting s
    where s.organisation_id = $1 and s.sitting_id > $2 and s.result is not null order by s.sitting_id limit ${pageSize}`;
 

@@ -2,7 +2,7 @@ import type { App } from '../../platform/app.ts';
 import type { Placement } from '../../engine/scoring/levels.ts';
 import { judgeDomains, publishedDomains, type ScoredResult } from '../../engine/scoring/score.ts';
 import { banksOf } from './banks.ts';
-import { findItems, findSittingOfResult } from '../store.ts';
+import { findItems, findSittingOfResult, scoredResponses } from '../store.ts';
 
 type Judged = ReturnType<typeof judgeDomains>;
 type Shown = readonly { name: string; score_pct: number | null; status: string | null }[];
@@ -26,8 +26,7 @@ export async function judgeDomainsAgain(
   const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
   if (sitting === undefined || sitting.result === null) return null;
   const { scoring } = await banksOf(app).version(app.db, sitting.bank_version);
-  const rows = await findItems(app.db, sitting);
-  const responses = rows.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! }));
+  const responses = scoredResponses(await findItems(app.db, sitting));
   const result = JSON.parse(sitting.result) as ScoredResult;
   const judge = (placement: Placement) => judgeDomains(scoring[sitting.subject], placement, responses, result);
   // An earlier review may have set the placement `from`, with the domains that belong to it.

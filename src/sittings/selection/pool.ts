@@ -30,6 +30,8 @@ export type DeliveryPool = {
   itemsByDomain: readonly (readonly number[])[];
   domainOfItem: readonly number[];
   enemies: readonly (readonly number[])[];
+  /** Items on trial, each with all its enemies. A text has either items on trial or scored ones. */
+  pilots: readonly DeliveryItem[];
   /** The index of each item's text; −1 for items without a text. */
   passageOfItem: Int16Array;
   passages: readonly Passage[];
@@ -54,9 +56,11 @@ export type Content = {
   words: Float64Array;
 };
 
+type DeliveryBank = BankVersion<DeliveryItem> & { pilots?: readonly DeliveryItem[] };
+
 /** @throws BankFault if the bank can't be scored */
 export function preparePool(
-  bank: BankVersion<DeliveryItem>,
+  bank: DeliveryBank,
   settings: DeliverySettings = defaultSettings(bank.subject),
 ): DeliveryPool {
   const { cuts } = prepareBank(bank);
@@ -89,6 +93,7 @@ export function preparePool(
     domainOfItem,
     itemsByDomain: bank.domains.map((_, d) => bank.items.flatMap((_item, i) => (domainOfItem[i] === d ? [i] : []))),
     enemies: enemiesOf(bank, indexById),
+    pilots: pilotsOf(bank),
     passageOfItem: Int16Array.from(bank.items, ({ passage }) => (passage ? passageNames.indexOf(passage) : -1)),
     passages,
     content: contentOf(bank, settings),
@@ -107,6 +112,17 @@ function enemiesOf(bank: BankVersion<DeliveryItem>, indexById: ReadonlyMap<strin
     }
   });
   return enemies.map((set) => [...set]);
+}
+
+function pilotsOf({ items, pilots = [] }: DeliveryBank): DeliveryItem[] {
+  const scored = new Set(items.flatMap(({ passage }) => passage || []));
+  const namedBy = (id: string) => [...items, ...pilots].filter(({ enemies }) => enemies?.includes(id));
+  return pilots
+    .filter(({ passage }) => !scored.has(passage || ''))
+    .map((item) => ({
+      ...item,
+      enemies: [...new Set([...(item.enemies ?? []), ...namedBy(item.id).map(({ id }) => id)])],
+    }));
 }
 
 function contentOf(bank: BankVersion<DeliveryItem>, { maxItems, content: control }: DeliverySettings): Content {

@@ -34,6 +34,9 @@ export type Individual = {
   seen?: Iterable<string>;
 };
 
+/** `isPilot`: the question is on trial. `workingMs`: the working time without pauses. */
+export type Asked = ItemResponse & { isPilot: boolean; workingMs: number };
+
 export class AdaptiveSitting {
   readonly pool: DeliveryPool;
   ability: EapEstimate;
@@ -63,6 +66,14 @@ export class AdaptiveSitting {
     const index = this.pool.indexById.get(itemId);
     if (index === undefined) throw new RangeError(`Item ${itemId} is not in bank version ${this.pool.bank.version}.`);
     this.recordIndex(index, outcome === 'not_reached' ? null : outcome === 'right');
+  }
+
+  /** Keeps the enemies of a question on trial out of the rest of the sitting. */
+  recordPilot(itemId: string): void {
+    for (const enemy of this.pool.pilots.find(({ id }) => id === itemId)?.enemies ?? []) {
+      const index = this.pool.indexById.get(enemy);
+      if (index !== undefined) this.#blocked[index] = 1;
+    }
   }
 
   /** @param right null for an item that was not reached */
@@ -142,11 +153,14 @@ export function expectedMove(sd: number, given: number, { maxItems, prior }: Del
 /** Rebuilds a sitting from its stored history, so that any process can continue it. */
 export function resumeSitting(
   pool: DeliveryPool,
-  history: readonly ItemResponse[],
+  history: readonly (ItemResponse & Partial<Asked>)[],
   individual: Individual,
 ): AdaptiveSitting {
   const sitting = new AdaptiveSitting(pool, individual);
-  for (const response of history) sitting.record(response);
+  for (const response of history) {
+    if (response.isPilot === true) sitting.recordPilot(response.itemId);
+    else sitting.record(response);
+  }
   return sitting;
 }
 

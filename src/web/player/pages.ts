@@ -27,7 +27,7 @@ function starting(base: string, subject: Subject): Markup {
 }
 
 /** The button "Start" must be visible on a small phone without scrolling, so the details come after it. */
-export function welcomePage(base: string, link: Link, names: Names): Page {
+export function welcomePage(base: string, link: Link, names: Names, pilots: number): Page {
   const { extra_time_pct, expires_at } = link.invitation;
   const many = link.subjects.length > 1;
   const first = link.next!;
@@ -36,11 +36,12 @@ export function welcomePage(base: string, link: Link, names: Names): Page {
     main: html`<h1>Hello ${named(names.learner)}</h1>
 <p>${named(names.organisation)} wants to find the right level for you.</p>
 <ul class="short"><li>You cannot pass or fail.</li>
-<li>${subjectNames[first]}: 20 to 40 questions, ${inMinutes(limitOf(link, first))} at most.</li>
+<li>${subjectNames[first]}: 20 to ${40 + pilots} questions, ${inMinutes(limitOf(link, first))} at most.</li>
 <li>You can pause at any time.</li></ul>
 ${starting(base, first)}
 <h2>How it works</h2>
 <ul><li>The questions get harder or easier to fit you, so everybody finds some of them hard.</li>
+${pilots === 0 ? null : html`<li>We try out new questions: at most ${pilots} of yours. They look like the others, and do not change your result.</li>`}
 <li>There is one on each page. You cannot go back to a question that you have answered.</li>
 <li>After a pause, carry on within 48 hours, on this device or another one, with the same link.</li>
 <li>If the connection is lost, your answer is kept.</li>

@@ -37,10 +37,12 @@ import { type Link, isWithdrawn, openLink } from '../../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../../sittings/result-link.ts';
 import { fewAnswers } from '../../sittings/scoring/engagement-flags.ts';
 import { begunElsewhere, startSitting } from '../../sittings/start.ts';
-import type { SittingRow } from '../../sittings/store.ts';
+import { maxPilotsOf } from '../../sittings/selection/pilot.ts';
+import type { Client, SittingRow } from '../../sittings/store.ts';
 import { idleEnd, remainingMs } from '../../sittings/working-time.ts';
 import { registerAssets } from '../../platform/html/assets.ts';
 import { assets } from './layout.ts';
+import { clientOf } from './client.ts';
 import { type Sent, readForm, takeForms } from './form.ts';
 import type { Help } from './layout.ts';
 import { helpOf, knownHelp } from './layout.ts';
@@ -69,7 +71,7 @@ const unknownLink = says(
 );
 
 /** @property refused true if the start code was wrong */
-type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
+type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean; client: Client };
 
 type Handle = (token: string, request: FastifyRequest) => Promise<Answered>;
 type On = (method: 'GET' | 'POST', path: string, handler: Handle) => void;
@@ -144,7 +146,8 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
         // The script sends HEAD while the page is open, even if the learner is away, so HEAD is not activity.
         if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
         const refused = request.url.endsWith('?refused');
-        return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused });
+        const client = clientOf(request.headers);
+        return handler({ app, base: `/a/${token}`, link, sent: readForm(request.body), refused, client });
       });
     on('GET', '', home);
     // Email programs add a slash to a link. Browsers send GET to the URL of a form when they restore a tab.
@@ -243,7 +246,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
     );
   const names = await namesOf(app, link.invitation);
   const { last } = link;
-  if (last === null) return { page: welcomePage(base, link, names) };
+  if (last === null) return { page: welcomePage(base, link, names, await pilotsOf(app, link)) };
   const earlier: { subject: Subject; level: string; address: string }[] = [];
   for (const { subject, sitting } of link.subjects) {
     if (sitting?.status !== 'completed' || sitting === last) continue;
@@ -252,6 +255,12 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
       earlier.push({ subject, level: resultWords(closing.content).level, address: closing.address });
   }
   return { page: closingPage(base, link, await closingOf(app, last), earlier, names) };
+}
+
+/** The most questions on trial that the link's next sitting can have. */
+async function pilotsOf(app: App, { invitation, next }: Link): Promise<number> {
+  const organisation = await readOrganisation(app.db, invitation.organisation_id);
+  return maxPilotsOf(banksOf(app).current().pools[next!], organisation);
 }
 
 const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
@@ -290,7 +299,7 @@ async function question({ app, base, link: { open } }: Visit): Promise<Answered>
   return current === null ? { to: base } : { page: questionPage(base, open, current, app.clock.nowMs()) };
 }
 
-async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answered> {
+async function answer({ app, base, link: { open }, sent, client }: Visit): Promise<Answered> {
   const position = Number(sent.get('position'));
   // A form in an old tab, from another sitting, must not answer this question.
   if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
@@ -302,7 +311,7 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
     case 'skip':
       return (await keepDraft(app, open, answered)) ? { page: skipPage(base, open, position) } : { to: base };
   }
-  const outcome = await answerQuestion(app, open, { ...answered, skip: sent.get('do') === 'skip-now' });
+  const outcome = await answerQuestion(app, open, { ...answered, skip: sent.get('do') === 'skip-now', client });
   switch (outcome.kind) {
     case 'taken':
       return { to: `${base}/question` };

@@ -297,6 +297,7 @@ suite('the tree', () => {
     'single sign-on only, with an emergency owner and a command to lift it': 235,
     'metrics of organisations and of silent keys': 80,
     'slips, decimal commas and rates in typed answers, read as a tutor reads them': 65,
+    'questions on trial, and answers without persons for calibration': 430,
     'provisional results, and close to a boundary by probabilities, in pages, files and reports': 45,
     'evidence that says what each question asked, and instructions that can be heard': 76,
     'drawn clocks, money, scales and graphs, with the same facts in words': 560,

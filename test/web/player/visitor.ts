@@ -6,18 +6,20 @@ import type { TestService } from '../../support/service.ts';
 export class Visitor {
   readonly service: Pick<TestService, 'url'>;
   readonly base: string;
+  readonly #sent: Record<string, string>;
   status = 0;
   text = '';
   path = '';
   headers = new Headers();
 
-  constructor(service: Pick<TestService, 'url'>, token: string) {
+  constructor(service: Pick<TestService, 'url'>, token: string, headers: Record<string, string> = {}) {
     this.service = service;
+    this.#sent = headers;
     this.base = `/a/${token}`;
   }
 
   async #load(path: string, init: RequestInit): Promise<this> {
-    let reply = await fetch(this.service.url + path, { ...init, redirect: 'manual' });
+    let reply = await fetch(this.service.url + path, { ...init, headers: this.#sent, redirect: 'manual' });
     let at = path;
     for (let hops = 0; reply.status === 303; hops++) {
       assert.ok(hops < 5, 'the pages send the learner round in circles');

@@ -4,7 +4,7 @@ import type { Item, RenderedItem } from '../../../src/engine/item-bank/schema.ts
 import { isChoice } from './coverage.ts';
 import { error } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
-import { isLive } from './statements.ts';
+import { isUsed } from './statements.ts';
 
 /**
  * Rules against items that measure something else than their skill, such as reading, recognising the answer, or luck.
@@ -130,7 +130,7 @@ const sameTypeShare = 0.85;
 const smallestDomain = 20;
 
 function formatFindings(bank: CheckedBank): Finding[] {
-  const live = bank.shown.filter(({ item }) => isLive(item));
+  const live = bank.shown.filter(({ item }) => isUsed(item));
   return [...Map.groupBy(live, ({ item }) => item.domain)].flatMap(([domain, list]) => {
     if (list.length < smallestDomain) return [];
     const largest = (of: (entry: (typeof list)[number]) => string) =>
@@ -150,7 +150,7 @@ function formatFindings(bank: CheckedBank): Finding[] {
 }
 
 export function constructFindings(bank: CheckedBank): Finding[] {
-  const live = bank.shown.filter(({ item }) => isLive(item));
+  const live = bank.shown.filter(({ item }) => isUsed(item));
   const items = live.map(({ item }) => item);
   const findings = live.flatMap(({ item, rendered }) => [
     ...[...twinFaults(item, items)].map((fault) => error('twins', item.id, fault)),

@@ -1,7 +1,7 @@
 import { comparable } from '../../../src/engine/item-bank/marking/text.ts';
 import { shownTexts } from '../../../src/engine/item-bank/reading-load.ts';
 import { error, warning } from './finding.ts';
-import { isLive } from './statements.ts';
+import { isUsed } from './statements.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 
 /**
@@ -27,7 +27,7 @@ function similarity(a: Set<string>, b: Set<string>): number {
 
 /** Finds equal and nearly equal questions. Enemy items may be alike, because no learner gets both. */
 export function duplicateFindings(bank: CheckedBank): Finding[] {
-  const shown = bank.shown.filter(({ item }) => isLive(item));
+  const shown = bank.shown.filter(({ item }) => isUsed(item));
   const texts = shown.map(({ rendered }) => shownTexts(rendered).map((text) => comparable(text)));
   const uses = new Map<string, number>();
   for (const list of texts) for (const text of new Set(list)) uses.set(text, (uses.get(text) ?? 0) + 1);

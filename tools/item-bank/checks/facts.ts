@@ -2,7 +2,7 @@ import type { CheckedBank, Finding } from './finding.ts';
 import { error } from './finding.ts';
 import type { RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { shownTexts } from '../../../src/engine/item-bank/reading-load.ts';
-import { isLive } from './statements.ts';
+import { isUsed } from './statements.ts';
 
 /**
  * Facts that change with the year. Update this table first each year: the check then names every item and seed that is
@@ -76,6 +76,6 @@ export function factsOfItem(item: RenderedItem): string[] {
 
 export function factFindings(bank: CheckedBank): Finding[] {
   return bank.shown
-    .filter(({ item }) => isLive(item))
+    .filter(({ item }) => isUsed(item))
     .flatMap(({ item, rendered }) => factsOfItem(rendered).map((fault) => error('facts', item.id, fault)));
 }

@@ -8,7 +8,8 @@ import { drawingFaults } from './drawings.ts';
 import { error, warning } from './finding.ts';
 import { shapesFaults } from './shapes.ts';
 import type { CheckedBank, Finding } from './finding.ts';
-import { isLive } from './statements.ts';
+import { isLive } from '../../../src/engine/item-bank/load.ts';
+import { isUsed } from './statements.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { fixedC } from './guessing.ts';
 import { languageFindings } from './language.ts';
@@ -137,11 +138,14 @@ function relationFindings(bank: CheckedBank): Finding[] {
   }
   const known = new Set(bank.passages.map((passage) => passage.id));
   const used = new Set<string>();
+  const scored = new Set(bank.shown.flatMap(({ item, rendered }) => (isLive(item) ? (rendered.passage ?? []) : [])));
   for (const { item, rendered } of bank.shown) {
     if (rendered.passage === undefined) continue;
     used.add(rendered.passage);
     if (!known.has(rendered.passage))
       findings.push(error('passages', item.id, `is on ${rendered.passage}, which does not exist`));
+    if (item.state === 'pilot' && scored.has(rendered.passage))
+      findings.push(error('passages', item.id, `is on trial on ${rendered.passage}, which has live items`));
   }
   for (const passage of bank.passages)
     if (!used.has(passage.id)) findings.push(warning('passages', passage.id, 'has no items'));
@@ -195,7 +199,7 @@ export function itemFindings(bank: CheckedBank): Finding[] {
     findings.push(...renderingFaults(model).map((fault) => error('rendering', item.id, fault)));
     const { figure, fields } = model;
     const isTyped = fields.some(({ control }) => control === 'text');
-    if (isLive(item) && figure)
+    if (isUsed(item) && figure)
       findings.push(...[...drawingFaults(figure, isTyped)].map((fault) => error('charts', item.id, fault)));
     if (item.type === 'template' && rendered.type !== shownType(item))
       findings.push(

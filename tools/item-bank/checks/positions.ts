@@ -4,7 +4,7 @@ import { movable } from '../../../src/engine/item-bank/option-order.ts';
 import type { Option, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
-import { isLive } from './statements.ts';
+import { isUsed } from './statements.ts';
 
 /**
  * Checks the places of keys. A guesser must gain nothing from always choosing the same place, the longest option or one
@@ -95,7 +95,7 @@ function findingsOf(subject: Subject, items: readonly RenderedItem[]): Finding[]
 }
 
 export function positionFindings(bank: CheckedBank): Finding[] {
-  const live = bank.shown.filter(({ item }) => isLive(item));
+  const live = bank.shown.filter(({ item }) => isUsed(item));
   return subjects.flatMap((subject) =>
     findingsOf(
       subject,

@@ -1,13 +1,13 @@
 import { renderItem } from '../../../src/engine/item-bank/load.ts';
 import type { BankFiles } from '../../../src/engine/item-bank/load.ts';
-import { itemHash } from '../item-hash.ts';
+import { itemHash } from '../../../src/engine/item-bank/item-hash.ts';
 import { fieldNames } from '../../../src/engine/item-bank/mark.ts';
 import { verdictOn } from '../verdict.ts';
 import type { Answer } from '../../../src/engine/item-bank/mark.ts';
 import type { Item, Passage, RenderedItem } from '../../../src/engine/item-bank/schema.ts';
 import { error, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { isLive } from './statements.ts';
+import { isUsed } from './statements.ts';
 
 /** Whether an item without a reading fails the check. False only while new items wait for a second reader. */
 const missingReadingFails = true;
@@ -51,7 +51,7 @@ type Wanted = { item: Item; passage: Passage | null; hash: string; seed: string 
 /** The live items that need a reading: all that have changed since the first edition. */
 function wantedReadings(files: Pick<BankFiles, 'items' | 'passages'>, { first_edition: before }: Readings): Wanted[] {
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
-  return files.items.filter(isLive).flatMap((item): Wanted[] => {
+  return files.items.filter(isUsed).flatMap((item): Wanted[] => {
     const passage = (item.type !== 'template' && passages.get(item.passage ?? '')) || null;
     const hash = itemHash(item, passage);
     return before[item.id] === hash ? [] : seedsOf(item).map((seed) => ({ item, passage, hash, seed }));

@@ -1,5 +1,6 @@
 import { levels } from '../../../src/engine/scoring/levels.ts';
 import type { Level } from '../../../src/engine/scoring/levels.ts';
+import { isLive } from '../../../src/engine/item-bank/load.ts';
 import { skillGroupsOf } from '../../../src/engine/item-bank/schema.ts';
 import type { Item } from '../../../src/engine/item-bank/schema.ts';
 import { needs, statements } from '../standards.ts';
@@ -14,7 +15,8 @@ export const minPerStatement = 4;
 /** A statement with the IDs of its items. A visual statement has only items that draw what it is about. */
 export type StatementCount = Statement & { items: string[] };
 
-export const isLive = (item: Item): boolean => item.state !== 'retired';
+/** Whether learners get the item: it is live or on trial. */
+export const isUsed = (item: Item): boolean => item.state !== 'retired';
 
 export function statementCounts(items: readonly Item[]): StatementCount[] {
   const live = items.filter(isLive);
@@ -50,7 +52,7 @@ function* codingFaults(item: Item): Generator<string> {
 
 export function statementFindings(items: readonly Item[]): Finding[] {
   const faults = items
-    .filter(isLive)
+    .filter(isUsed)
     .flatMap((item) => [...codingFaults(item)].map((fault) => error('statements', item.id, fault)));
   const short = statementCounts(items)
     .filter((statement) => statement.needs === undefined && statement.items.length < minPerStatement)

@@ -32,11 +32,25 @@ const labels: Record<keyof WrittenSettings, string> = {
   reminderDays: 'Days until learners who have not started get an email (optional)',
   fundingRules: 'URL of your funding rules (optional)',
   secondFactor: 'Roles that need a second factor',
+  pilotItems: 'New questions on trial',
 };
 
 const autocreateChoices = [
   { value: 'on', label: 'Create them' },
   { value: 'off', label: 'Refuse them', hint: 'The API returns 422 group_autocreate_disabled.' },
+];
+
+const pilotChoices = [
+  {
+    value: 'on',
+    label: 'Include up to 3 in a sitting',
+    hint: 'They do not count. Answers without names show how hard questions are.',
+  },
+  {
+    value: 'off',
+    label: 'Include none',
+    hint: 'Your learners’ answers are not used to find out how hard questions are.',
+  },
 ];
 
 const secondFactorChoices = [
@@ -83,6 +97,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
       type: 'url',
     }),
     f.choose('secondFactor', labels.secondFactor, secondFactorChoices),
+    f.choose('pilotItems', labels.pilotItems, pilotChoices),
   ];
 }
 
@@ -127,6 +142,8 @@ async function save(visit: Visit): Promise<Answer> {
     reminderDays: hasMail ? sent.text('reminderDays') : String(row.reminder_days ?? ''),
     fundingRules: sent.text('fundingRules'),
     secondFactor: sent.raw('secondFactor'),
+    // A form from an older page has no such field.
+    pilotItems: sent.raw('pilotItems') || writtenOf(row).pilotItems,
   };
   const read = readSettingsOf(written);
   if ('faults' in read) {
@@ -150,6 +167,7 @@ async function save(visit: Visit): Promise<Answer> {
 
 function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string {
   if (name === 'groupAutocreate') return settings.groupAutocreate === 'on' ? 'Create them' : 'Refuse them';
+  if (name === 'pilotItems') return pilotChoices.find((one) => one.value === settings.pilotItems)!.label;
   if (name === 'secondFactor') return secondFactorChoices.find((one) => one.value === settings.secondFactor)!.label;
   const value =
     name === 'subjects' ? subjects.filter((one) => settings.subjects.includes(one)).join(', ') : settings[name];

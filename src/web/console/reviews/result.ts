@@ -206,7 +206,7 @@ function sittingPart(
     table<ReviewedItem>('Answers in the order of the questions', review.items, {
       Question: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
       Skill: (item) => item.skill,
-      Answer: (item) => answerWords[item.outcome],
+      Answer: answerText,
       Time: numeric((item) => clock(item.working_ms)),
       Pauses: numeric((item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`)),
     }),
@@ -251,6 +251,9 @@ function sittingFacts(review: SittingReview, zone: string): Content {
     'Engagement flags': flags.length === 0 ? 'None' : html`<ul>${flags.map((one) => html`<li>${one}</li>`)}</ul>`,
   });
 }
+
+const answerText = ({ outcome, pilot }: Pick<ReviewedItem, 'outcome' | 'pilot'>): string =>
+  pilot ? `On trial, not scored: ${outcome.replace('_', ' ')}` : answerWords[outcome];
 
 export const answerWords: Record<ReviewedItem['outcome'], string> = {
   right: 'Right',
@@ -332,7 +335,7 @@ async function question(visit: Visit, { of }: ReviewedResult): Promise<Answer> {
     main: [
       html`<p>The question as the learner saw it, with the learner’s answer.</p>`,
       facts({
-        Answer: answerWords[found.outcome],
+        Answer: answerText(found),
         'Working time': seconds(found.working_ms),
         Pauses: found.pauses === 0 ? 'None' : `${found.pauses}, ${seconds(found.paused_ms)} together`,
       }),
