@@ -4,7 +4,7 @@ import { checkBank } from '../../tools/item-bank/check.ts';
 import { factsOfItem } from '../../tools/item-bank/checks/facts.ts';
 import { readingsFindings, unread } from '../../tools/item-bank/checks/readings.ts';
 import type { Readings } from '../../tools/item-bank/checks/readings.ts';
-import { itemHash } from '../../tools/item-bank/item-hash.ts';
+import { itemHash } from '../../src/engine/item-bank/item-hash.ts';
 import { loadBank } from '../../src/engine/item-bank/load.ts';
 import { readBankFiles } from '../../tools/item-bank/files.ts';
 import type { Item } from '../../src/engine/item-bank/schema.ts';

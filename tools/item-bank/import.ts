@@ -6,7 +6,7 @@ import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import { fileOf } from './exchange/json.ts';
 import type { Exchanged, Rejection } from './exchange/json.ts';
-import { itemHash } from './item-hash.ts';
+import { itemHash } from '../../src/engine/item-bank/item-hash.ts';
 import { bankOf } from '../../src/engine/item-bank/load.ts';
 import { scanBankFiles } from './files.ts';
 import type { BankFiles } from '../../src/engine/item-bank/load.ts';

@@ -6,6 +6,7 @@ import { type Command, command, Failure } from '../../kit/command.ts';
 import { organisationCommand, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';
+import { exportSittings } from './export.ts';
 
 const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
 const decimal = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
@@ -31,7 +32,7 @@ function reviewText(review: SittingReview): string {
       ['', 'position'],
       ['item', 'item_id'],
       'skill',
-      'outcome',
+      ['outcome', (item) => (item.pilot ? `${item.outcome} (on trial)` : item.outcome)],
       ['time', (item) => clock(item.working_ms)],
       'pauses',
       ['paused', (item) => clock(item.paused_ms)],
@@ -40,6 +41,7 @@ function reviewText(review: SittingReview): string {
 }
 
 export const commands: Command[] = [
+  exportSittings,
   organisationCommand({
     name: 'sittings show',
     summary: 'Show how the sitting behind a result went',

@@ -7,6 +7,7 @@ const look = 'housekeeping looks everywhere for what is due, and does it organis
 const prune = 'what has had its time goes everywhere at once';
 const figure = 'a figure of the whole service, for its metrics';
 const sealed = 'logs of many organisations, which every node seals for its own (docs/decisions/0009)';
+const mixed = 'the file for calibration mixes all organisations, so that it does not show which answers are of one';
 const batch = 'what is asked for at the same time is one statement, whoever asks';
 
 export const crossing: Record<string, string> = {
@@ -56,6 +57,8 @@ export const crossing: Record<string, string> = {
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record_successes': `* ${batch}`,
   'prune.whose_rows': prune,
+  'response.items': mixed,
+  'response.open_sittings': mixed,
   'restamp.pending': look,
   'restored.anywhere': 'after a restore all feeds begin again',
   'restored.begin_again': 'after a restore all feeds begin again',
@@ -90,4 +93,4 @@ export const volatileCalls: Record<string, string> = {};
 export const foundByPlace: Record<string, string | null> = {};
 
 /** Statements that aren't queries, and so have no plan. */
-export const unexplained = ['digest.bucket_memory'];
+export const unexplained = ['digest.bucket_memory', 'response.next_sittings'];

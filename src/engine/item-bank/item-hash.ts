@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { renderItem } from '../../src/engine/item-bank/load.ts';
-import { canonical } from '../../src/engine/item-bank/canonical.ts';
-import type { Item, Passage, RenderedItem } from '../../src/engine/item-bank/schema.ts';
+import { renderItem } from './load.ts';
+import { canonical } from './canonical.ts';
+import type { Item, Passage, RenderedItem } from './schema.ts';
 
 /** Members that may change while the question stays the same: notes for writers and reports, parameters, codes. */
 function question(item: RenderedItem): object {
