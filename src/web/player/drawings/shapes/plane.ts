@@ -39,10 +39,14 @@ export function plane({ size = [10, 10], axes, grid, parts }: Plane, width: numb
   };
   const lines =
     axes === undefined ? (grid === undefined ? null : gridLines(across, down, grid, frame)) : cross(axes, frame);
+  // The surfaces cover the kerbs, so that roads are open where they meet.
+  const roads = parts.filter((part) => part.part === 'road');
+  const others = parts.filter((part) => part.part !== 'road');
+  const kerbs = roads.map(({ points }) => html`<path d="${path(points.map(frame.at))}" class="kerb"/>`);
   return {
     width: across * step + 2 * edge,
     height: frame.height,
-    svg: html`${lines}${parts.map((part) => drawPart(part, frame))}`,
+    svg: html`${lines}${kerbs}${[...roads, ...others].map((part) => drawPart(part, frame))}`,
   };
 }
 
@@ -76,10 +80,8 @@ function drawPart(part: PlanePart, frame: Frame): Markup {
       return html`<circle cx="${round(at(part.at)[0])}" cy="${round(at(part.at)[1])}" r="${round(part.radius * step)}" class="shape ${part.look ?? 'plain'}"/>`;
     case 'line':
       return line(at(part.from), at(part.to), part.look);
-    case 'road': {
-      const d = path(part.points.map(at));
-      return html`<path d="${d}" class="kerb"/><path d="${d}" class="road"/>`;
-    }
+    case 'road':
+      return html`<path d="${path(part.points.map(at))}" class="road"/>`;
     case 'text':
       return label(add(at(part.at), [0, 4]), part.text, part.strong === true ? 'tag letter' : 'tag');
     case 'dot':
