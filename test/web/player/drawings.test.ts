@@ -86,8 +86,8 @@ suite('drawings', () => {
       { label: 'Tue', value: 10 },
     ];
     const tableOf = (figure: Figure) => spokenText(figureHtml(figure));
-    const symbols = tableOf({ kind: 'pictogram', caption: 'Letters', per_symbol: 10, points });
-    assert.match(symbols, /Name: Mon\. Symbols: 3\.5/);
+    const symbols = tableOf({ kind: 'pictogram', caption: 'Letters', per_symbol: 10, unit: 'letters', points });
+    assert.match(symbols, /Name: Mon\. Symbols, each 10 letters: 3\.5/);
     assert.doesNotMatch(symbols, /35/);
     assert.match(tableOf({ kind: 'tally_chart', caption: 'Tea', points }), /Mon\. Bundles of five: 7\. Other marks: 0/);
     assert.match(tableOf({ kind: 'pie_chart', caption: 'Travel', points }), /Mon\. Angle of the slice: 280°/);

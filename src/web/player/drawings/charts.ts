@@ -33,7 +33,11 @@ export function chartTable(figure: Chart): { summary: string; header: string[]; 
   });
   switch (figure.kind) {
     case 'pictogram':
-      return table('See the symbols in a table', ['Symbols'], (value) => [short(value / per)]);
+      return table(
+        'See the symbols in a table',
+        [`Symbols, each ${short(per)} ${figure.unit ?? ''}`.trim()],
+        (value) => [short(value / per)],
+      );
     case 'tally_chart':
       return table('See the marks in a table', ['Bundles of five', 'Other marks'], (value) => [
         Math.floor(value / 5),

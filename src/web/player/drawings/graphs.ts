@@ -12,7 +12,7 @@ export function graphs({ graphs: list }: DrawingOf<'graphs'>): Drawn {
 }
 
 const steps = (to: number, step: number): number[] =>
-  Array.from({ length: Math.round(to / step) + 1 }, (_, at) => round(at * step));
+  Array.from({ length: Math.floor(to / step + 1e-6) + 1 }, (_, at) => round(at * step));
 const isLabelled = (axis: Axis, at: number): boolean => Math.abs(at / axis.label - Math.round(at / axis.label)) < 1e-6;
 
 function grid({ x, y, line: straight, dots }: Graph, isSmall: boolean): Drawn {

@@ -28,10 +28,9 @@ const coinWords = (piece: Piece): string =>
   piece.endsWith('p') ? (piece === '1p' ? 'penny' : 'pence') : piece === '£1' ? 'pound' : 'pounds';
 
 export function money(figure: DrawingOf<'money'>): Drawn {
-  return arranged(
-    figure.groups.map((group) => ({ ...pile(group.pieces), name: group.name })),
-    1,
-  );
+  const piles = figure.groups.map((group) => ({ ...pile(group.pieces), name: group.name }));
+  const isNarrow = piles.every(({ width }) => width <= fullWidth / piles.length - 8);
+  return arranged(piles, isNarrow ? piles.length : 1);
 }
 
 const gap = 6;
