@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../platform/app.ts';
 import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
+import { publicIdOf } from '../platform/db/public-ids.ts';
 import { WriteQueueRefusal } from '../platform/db/write-queue.ts';
 import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import { noProxy } from './http/connections.ts';
@@ -29,14 +30,15 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
 }
 
+async function logRefusal(app: App, request: FastifyRequest, why: string): Promise<void> {
+  const organisation_id = request.caller ? await publicIdOf(app, request.caller.organisationId) : undefined;
+  app.log.error('change.refused', { request_id: request.id, organisation_id, why });
+}
+
 function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof WriteQueueRefusal) {
-    app.log.error('change.refused', {
-      request_id: request.id,
-      organisation_id: request.caller?.organisationId,
-      why: error.why,
-    });
+    void logRefusal(app, request, error.why);
     return new ApiError('service_unavailable', error.message, { 'retry-after': String(limits.changeRetrySeconds) });
   }
   if (error instanceof DatabaseUnavailable) {

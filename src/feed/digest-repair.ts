@@ -1,6 +1,7 @@
 import type { App } from '../platform/app.ts';
 import { feedQueue, withUnitOfWork } from '../platform/db/unit-of-work.ts';
-import { statement } from '../platform/db/database.ts';
+import { statement, type Tx } from '../platform/db/database.ts';
+import { publicIdOf } from '../platform/db/public-ids.ts';
 import { advisoryLocks } from '../platform/db/locks.ts';
 import { countAgainIn, type DifferingCell, nextSetBehind, recountDigest } from './digest.ts';
 import { limits } from '../platform/config/limits.ts';
@@ -28,7 +29,7 @@ export async function scrubDigest(app: App): Promise<void> {
         return;
       }
       const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
-      if (differing.length > 0) raiseAlarm(app, set, differing.length);
+      if (differing.length > 0) await raiseAlarm(app, tx, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
       checked += Math.max(set.n, limits.digestScrubRecords / 100);
@@ -36,10 +37,16 @@ export async function scrubDigest(app: App): Promise<void> {
   });
 }
 
-function raiseAlarm(app: App, { organisationId, groupSetId }: typeof start, cells: number): void {
+async function raiseAlarm(
+  app: App,
+  tx: Tx,
+  { organisationId, groupSetId }: typeof start,
+  cells: number,
+): Promise<void> {
   digestDifferences.count();
   const hint = 'ars digest verify --repair counts it again';
-  app.log.error('digest.differs', { organisation: organisationId, group_set: groupSetId, cells, hint });
+  const organisation = await publicIdOf(app, organisationId, tx);
+  app.log.error('digest.differs', { organisation, group_set: groupSetId, cells, hint });
 }
 
 export function verifyDigest(app: App, organisationId: number): Promise<DifferingCell[]> {

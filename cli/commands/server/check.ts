@@ -10,24 +10,35 @@ import { act, note, organisationOf, withApp } from '../../kit/open.ts';
 import { flag, text } from '../../kit/options.ts';
 import { linesOf, table, tableOf } from '../../kit/table.ts';
 
-/** Hides parts of a key that contain a National Insurance number, because the output must not contain the number. */
-function shown({ table: name, column, key }: Place): Place {
-  const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
+/**
+ * Shows an organisation by its public ID. Hides parts of a key that contain a National Insurance number, because the
+ * output must not contain the number.
+ */
+function shown({ table: name, column, key }: Place, publicIds: Map<string, string>): Place {
+  const parts = Object.entries(key).map(([part, id]) => {
+    if (part === 'organisation_id') return [part, publicIds.get(id) ?? 'none'];
+    return [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id];
+  });
   return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };
 }
 
 const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places.map(rowOf)]);
-const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
+const rowOf = ({ table: name, column, key }: Place) => [name, column, JSON.stringify(key)];
 
 /** Redacts each place in its own transaction, with an audit row. If the command is stopped, the next run continues. */
-async function redactAll(app: App, places: Place[], call: Call<unknown>): Promise<Place[]> {
+async function redactAll(
+  app: App,
+  places: Place[],
+  show: (place: Place) => Place,
+  call: Call<unknown>,
+): Promise<Place[]> {
   const redacted: Place[] = [];
   const packs = new Map<string, { organisationId: number; assessmentId: string }>();
   for (const place of places) {
     if (call.signal.aborted) break;
     const organisationId = Number(place.key.organisation_id ?? 0);
     const within = organisationId === 0 ? null : organisationId;
-    const resource = rowOf(place).join(' ');
+    const resource = rowOf(show(place)).join(' ');
     await act(app, within, 'check personal-data redact', resource, (work) => redactPlace(work, place));
     redacted.push(place);
     call.progress(`${redacted.length} of ${places.length} places`);
@@ -45,15 +56,18 @@ async function check(call: Call<{ organisation: string | undefined; redact: bool
     const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
     const found = await findPersonalData(app.db, app.secrets, organisationId);
     await note(app, organisationId, 'check personal-data', null);
-    const redacted = redact ? await redactAll(app, found.filter(canRedact), call) : [];
+    const publicIds = new Map<string, string>();
+    for (const one of await listOrganisations(app.db)) publicIds.set(String(one.organisation_id), one.public_id);
+    const show = (place: Place) => shown(place, publicIds);
+    const redacted = redact ? await redactAll(app, found.filter(canRedact), show, call) : [];
     const rest = found.filter((place) => !redacted.includes(place));
     return {
-      json: { found: found.map(shown), redacted: redacted.map(shown) },
+      json: { found: found.map(show), redacted: redacted.map(show) },
       text: linesOf(
         found.length === 0 && 'No stored text holds anything shaped like a National Insurance number.',
-        redacted.length > 0 && `Redacted in ${redacted.length} places:\n${rowsOf(redacted)}`,
+        redacted.length > 0 && `Redacted in ${redacted.length} places:\n${rowsOf(redacted.map(show))}`,
         redacted.length > 0 && rest.length > 0 && 'Left as it is:',
-        rest.length > 0 && rowsOf(rest),
+        rest.length > 0 && rowsOf(rest.map(show)),
       ),
       exitCode: rest.length === 0 ? 0 : 1,
     };

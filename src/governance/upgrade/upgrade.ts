@@ -1,4 +1,5 @@
 import type { App } from '../../platform/app.ts';
+import { publicIdOf } from '../../platform/db/public-ids.ts';
 import { isOutage } from '../../platform/db/connection/unavailable.ts';
 import { WriteQueueRefusal } from '../../platform/db/write-queue.ts';
 import { findRestamp, olderProcessServes } from '../../feed/restamp.ts';
@@ -28,7 +29,8 @@ export function upgradeRounds(app: App): () => Promise<number> {
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
       // A busy or failing organisation is skipped for a time.
       asideUntilMs.set(organisationId, app.clock.monotonicMs() + limits.upgradeIdleMs);
-      app.log.error('upgrade.failed', { job: 'restamp', organisation_id: organisationId, ...errorFields(error) });
+      const organisation_id = await publicIdOf(app, organisationId);
+      app.log.error('upgrade.failed', { job: 'restamp', organisation_id, ...errorFields(error) });
     }
     if ((await findRestamp(app.db)) === null) app.log.info('restamp.finished', {});
     return Math.max(limits.upgradePauseMs, (app.clock.monotonicMs() - startedMs) * limits.upgradePauseShare);

@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { publicIdOf } from '../db/public-ids.ts';
 import { advisoryLocks } from '../db/locks.ts';
 import { type ByMonths, changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
 
@@ -49,7 +50,8 @@ export async function dropAuditMonths(app: App): Promise<void> {
     for (const part of [name, 'audit_default']) {
       const [unsealed] = await app.db.query<{ organisation_id: number }>(unsealedIn(part), [until]);
       if (unsealed === undefined) continue;
-      app.log.error('audit.month_kept', { name, organisation_id: unsealed.organisation_id });
+      const organisation_id = await publicIdOf(app, unsealed.organisation_id);
+      app.log.error('audit.month_kept', { name, organisation_id });
       // Later months stay as well, because dropping a month also forgets the blocks of all earlier months.
       return;
     }

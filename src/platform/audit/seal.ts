@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { statement, type Tx } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
+import { publicIdOf } from '../db/public-ids.ts';
 import { isOutage } from '../db/connection/unavailable.ts';
 import { limits } from '../config/limits.ts';
 import { errorFields } from '../observability/log.ts';
@@ -95,8 +96,10 @@ async function sealSet(app: App, organisationIds: number[], upTo: number, signal
     if (signal?.aborted === true) return;
     if (isOutage(error)) throw error;
     const [id, ...others] = organisationIds;
-    if (others.length === 0) app.log.error('audit.not_sealed', { organisation_id: id!, ...errorFields(error) });
-    else for (const one of organisationIds) await sealSet(app, [one], upTo, signal);
+    if (others.length === 0) {
+      const organisation_id = await publicIdOf(app, id!);
+      app.log.error('audit.not_sealed', { organisation_id, ...errorFields(error) });
+    } else for (const one of organisationIds) await sealSet(app, [one], upTo, signal);
   }
 }
 

@@ -6,6 +6,7 @@ import type { Random } from '../crypto/random.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database, Tx } from './database.ts';
+import { publicIdOf } from './public-ids.ts';
 import { isOutage, lockHeld } from './connection/unavailable.ts';
 import { type WriteQueue, WriteQueueRefusal } from './write-queue.ts';
 import { inSpan } from '../observability/tracing.ts';
@@ -163,7 +164,7 @@ export async function inSteps(step: () => Promise<boolean>, signal?: AbortSignal
  * @param failed the log event of a failure
  */
 export async function eachInTurn<T extends { organisation_id: number }>(
-  app: { log: Log },
+  app: { db: Tx; log: Log },
   found: readonly T[],
   failed: string,
   step: (one: T) => Promise<void>,
@@ -177,7 +178,8 @@ export async function eachInTurn<T extends { organisation_id: number }>(
       // If the database is unavailable or the service is stopping, the other rows would fail as well.
       if (isOutage(error) || (error instanceof WriteQueueRefusal && error.why === 'stopping')) throw error;
       if (error instanceof WriteQueueRefusal) busy.add(one.organisation_id);
-      app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });
+      const organisation_id = await publicIdOf(app, one.organisation_id);
+      app.log.error(failed, { organisation_id, ...errorFields(error) });
     }
   }
 }

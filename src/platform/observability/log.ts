@@ -2,7 +2,11 @@ import { type Clock, formatMs } from '../time/clock.ts';
 import { logErrors } from './metric-definitions.ts';
 
 /** A log line must never contain a name, a reference, a URL with a query, a body or a secret. */
-export type LogFields = Record<string, string | number | boolean | null | undefined>;
+export type LogFields = Record<string, string | number | boolean | null | undefined> & {
+  /** The public ID: operators do not know the internal number. */
+  organisation_id?: string | null;
+  organisation?: string | null;
+};
 
 export type Log = {
   info(event: string, fields?: LogFields): void;

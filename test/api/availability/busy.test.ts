@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TestOrganisation, TestService } from '../../support/service.ts';
 import { withService } from '../../support/service.ts';
 import { waitForLocks, withDatabase } from '../../support/postgres.ts';
@@ -147,6 +148,10 @@ test('a change that has waited for as long as it may is refused, and can be repe
       'Other changes of the organisation are still being made. Repeat this change after a few seconds.',
     );
   }
+  const refusals = () =>
+    service.logged.flatMap((text) => text.split('\n').filter((line) => line.includes('"change.refused"')));
+  while (refusals().length < answers.length) await delay(10);
+  for (const line of refusals()) assert.equal(JSON.parse(line).organisation_id, org.publicId);
   await letGo();
   for (const ref of ['a', 'b', 'c']) assert.equal((await write(org, ref, { 'idempotency-key': ref })).status, 201);
 });

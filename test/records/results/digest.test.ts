@@ -210,7 +210,9 @@ suite('a recount', () => {
       service.logged.length = 0;
       const alarms = alarmsRaised();
       const isTold = () =>
-        service.logged.some((line) => line.includes('digest.differs') && line.includes(String(made.org.id)));
+        service.logged.some(
+          (line) => line.includes('digest.differs') && line.includes(`"organisation":"${made.org.publicId}"`),
+        );
       // Where the scrub before ended is not known here: it goes round. The service's own may be at it at this moment.
       for (let slice = 0; slice < 500 && !isTold(); slice++) {
         await scrubDigest(service.app);

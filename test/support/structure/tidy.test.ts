@@ -292,6 +292,7 @@ suite('the tree', () => {
     'failed sign-ins counted by known browser, with an email and a link': 245,
     'console: lists that read an index for what few rows match': 30,
     'status of all organisations, as a page of the operator and a command': 520,
+    'public IDs in log lines, audit rows of refused console requests, hosts of the status page': 100,
     'random samples of results for internal quality assurance': 205,
     'forms kept during a sign-in at the identity provider': 112,
     'single sign-on only, with an emergency owner and a command to lift it': 235,
