@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { limits } from '../../../src/platform/config/limits.ts';
+import { read } from '../../support/structure/source-tree.ts';
 import { systemRandom } from '../../../src/platform/crypto/random.ts';
 import { hashPassword, matching, passwordFault } from '../../../src/organisations/users/password.ts';
 import { base32, makeRecoveryCodes, recoveryHash, totpCode, totpStep } from '../../../src/organisations/users/totp.ts';
@@ -25,6 +27,13 @@ suite('passwords', () => {
       tagLength: 32,
     });
     assert.deepEqual(await matching('old words are good', [other + hash.toString('base64url')]), [true]);
+  });
+
+  test('are refused if they are among the 3,000 commonest that are long enough', () => {
+    const common = read('src/organisations/users/common-passwords.txt').trimEnd().split('\n');
+    const long = common.filter((one) => one.length >= limits.passwordLeastChars);
+    assert.ok(long.length >= 3000);
+    for (const one of long) assert.match(passwordFault(one.toUpperCase(), []) ?? '', /guessed first/);
   });
 
   const refused = [
