@@ -46,6 +46,15 @@ async function statusReply(source: OperationsSource, [, id, json]: RegExpExecArr
 
 const noSniff = { 'x-content-type-options': 'nosniff' };
 
+/**
+ * Whether a browser cannot have been led here by the DNS of another site: the host is an IP address or has no dot. Other
+ * programs may leave it out.
+ */
+const isOwnHost = (host: string | undefined) =>
+  host === undefined || /^(\[[0-9a-f:.]+\]|[\d.]+|[\w-]+)(:\d+)?$/i.test(host);
+
+const otherHost: Reply = [421, 'text/plain', 'Use the IP address or the short name of the host in the URL.'];
+
 /** Answers probes and metrics on a separate port, which no proxy exposes to clients. */
 export async function startOperations(
   { host, port }: { host: string; port: number },
@@ -68,7 +77,11 @@ export async function startOperations(
     const reads = request.method === 'GET' || request.method === 'HEAD';
     const asked = statusPath.exec(path);
     const found =
-      asked !== null ? () => statusReply(current, asked) : Object.hasOwn(answers, path) ? answers[path] : undefined;
+      asked !== null
+        ? async () => (isOwnHost(request.headers.host) ? statusReply(current, asked) : otherHost)
+        : Object.hasOwn(answers, path)
+          ? answers[path]
+          : undefined;
     const answer =
       found === undefined
         ? Promise.resolve([404, 'text/plain', ''] as const)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { request } from 'node:http';
 import { suite, test } from 'node:test';
 import { statement } from '../../src/platform/db/database.ts';
 import { sealAudit } from '../../src/platform/audit/seal.ts';
@@ -90,6 +91,19 @@ suite('the state of all organisations', async () => {
   });
 
   test('programs read the same as JSON, from the port and from the command', async () => {
+    const { hostname, port } = new URL(service.metricsUrl!);
+    const answered = async (host: string) => {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      request({ hostname, port, path: '/status.json', headers: { host } }, (reply) => {
+        reply.resume();
+        resolve(reply.statusCode!);
+      }).end();
+      return promise;
+    };
+    for (const host of [`127.0.0.1:${port}`, 'localhost', '[::1]:9464', 'node7:9464'])
+      assert.equal(await answered(host), 200, host);
+    for (const host of ['rebound.example', `rebound.example:${port}`, '127.0.0.1.rebound.example', 'localhost.'])
+      assert.equal(await answered(host), 421, host);
     const json = JSON.parse((await read('/status.json')).text) as Status;
     const [first, second] = json.organisations;
     assert.deepEqual([first!.organisation_id, first!.endpoints[0]!.status], [broken.publicId, 'failing']);
