@@ -99,6 +99,9 @@ if (installed.length > 0)
           if (plain === null) return;
           const { status, headers } = await call(plain, '/docs/?a=b');
           assert.deepEqual([status, headers.location], [301, `https://${hostName}/docs/?a=b`]);
+          const refused = await call(plain, '/api/v1/groups');
+          assert.deepEqual([refused.status, refused.headers.location], [400, undefined]);
+          assert.match(String(refused.body), /"code":"bad_request","message":"The API answers over HTTPS only\./);
         });
 
         test('no browser guesses the type of any response', async () => {
