@@ -9,6 +9,8 @@ import { UnderHold } from '../../governance/legal-holds/holds.ts';
 import { compressed } from '../../api/http/coding.ts';
 import { readFields } from '../../api/http/form-fields.ts';
 import { limits } from '../../platform/config/limits.ts';
+import { auditInside } from '../../platform/audit/audit.ts';
+import { isUuid } from '../../platform/crypto/random.ts';
 import { errorFields } from '../../platform/observability/log.ts';
 import { html } from '../../platform/html/html.ts';
 import { registerAssets } from '../../platform/html/assets.ts';
@@ -99,8 +101,8 @@ const notFound: Answer = {
 
 const refused = (title: string, text: string): Answer => ({ status: 403, ...messagePage(title, text) });
 
-/** `asks`: the page that comes first, such as sign-in, and can keep a form. */
-type Refused = { answered: Answer; frame: Frame; asks?: string };
+/** `asks`: the page that comes first, such as sign-in, and can keep a form. `denied`: the person lacks the right. */
+type Refused = { answered: Answer; frame: Frame; asks?: string; denied?: boolean };
 type Admitted = { frame: Frame; go(form: Form): Answer | Promise<Answer> };
 type Entered = { visit: OpenVisit; found: Admitted | Refused };
 const entered = new WeakMap<FastifyRequest, Entered>();
@@ -139,6 +141,7 @@ async function enter(app: App, route: ConsoleRoute, request: FastifyRequest, rep
   if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
     return refuse(notFound);
   const found = admitted(route, visit);
+  if ('answered' in found && found.denied === true) await auditDenial(route, visit);
   if ('answered' in found && (await keeperOf(app, found, request, session)) === null)
     return refuse(found.answered, found.frame);
   entered.set(request, { visit, found });
@@ -206,8 +209,10 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
   // The body may take a minute to arrive, so the session and the role are checked again.
   const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
   const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
-  if ('answered' in found)
+  if ('answered' in found) {
+    if (found.denied === true) await auditDenial(route, { ...visit, session });
     return send(app, reply, await keep(app, route, request, { ...visit, session }, found), found.frame);
+  }
   const { frame, go } = found;
   if (session !== null) await noteUse(app, session, visit.params.organisation);
   try {
@@ -220,8 +225,9 @@ async function answer(app: App, route: ConsoleRoute, request: FastifyRequest, re
     return send(app, reply, { ...filled.answered, ...{ device, errand } } as Answer, filled.frame);
   } catch (error) {
     // The response has the same bytes as for a page of another organisation, so it does not reveal which IDs exist.
-    if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
-    throw error;
+    if (!(error instanceof NoSuchPage)) throw error;
+    await auditDenial(route, { ...visit, session });
+    return send(app, reply, notFound, noFrame);
   }
 }
 
@@ -250,13 +256,15 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Admitted {
   if (session.stage === 'code') return sentTo('/console/sign-in/code');
   const isUnproved = route.proof === true && !isProved(session, visit.app.clock.nowMs());
   if (route.for === 'person') {
-    if (route.own === true && session.sso_organisation_id !== null) return { answered: notFound, frame: noFrame };
+    if (route.own === true && session.sso_organisation_id !== null)
+      return { answered: notFound, frame: noFrame, denied: true };
     if (isUnproved) return sentTo('/console/confirm', frameOf(session));
     return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, session, form: sent }) };
   }
   const id = visit.params.organisation!.toLowerCase();
   const organisation = session.memberships.find((one) => one.public_id === id);
-  if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
+  if (organisation === undefined || !isFor(route, organisation))
+    return { answered: notFound, frame: noFrame, denied: true };
   const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
   if (needsSecondFactor(organisation) && !isEnough) return sentTo('/console/account/second-factor');
   const base = `/console/${organisation.public_id}`;
@@ -282,6 +290,30 @@ function admitted(route: ConsoleRoute, visit: OpenVisit): Refused | Admitted {
       return answered;
     },
   };
+}
+
+/**
+ * Records that a signed-in person asked for a page without the right to it. The row is in the log of requests without
+ * valid credentials (organisation 0), so that only the operator reads it.
+ */
+async function auditDenial(route: ConsoleRoute, { app, requestId, address, params, session }: OpenVisit) {
+  if (session === null) return;
+  const { organisation = '' } = params;
+  await auditInside(app.db, {
+    organisationId: 0,
+    atMs: app.clock.nowMs(),
+    requestId,
+    actor: '-',
+    action: actionOf(route),
+    resource: null,
+    status: 404,
+    detail: JSON.stringify({
+      code: 'not_allowed',
+      user: session.user_id,
+      organisation: isUuid(organisation) ? organisation : undefined,
+    }),
+    address: app.secrets.mac('address', address, 16),
+  });
 }
 
 /** Whether the person has entered a password or code within the last 10 minutes. */
