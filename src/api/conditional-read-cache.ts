@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../platform/app.ts';
-import { noSniff } from './http/headers.ts';
+import { onEveryResponse } from './http/headers.ts';
 import { hostFault } from './target.ts';
 import { hashSecret } from '../integrations/access-keys/keys.ts';
 import { uuidAt } from '../platform/crypto/random.ts';
@@ -14,7 +14,7 @@ import { logAnswer, requestIdHeader } from './request-log.ts';
 /** `headers` contains names and values alternately. */
 type CachedResponse = CachedRead & { headers: string[]; body: Buffer | null };
 
-const noSniffPair = Object.entries(noSniff).flat();
+const onEveryResponsePairs = Object.entries(onEveryResponse).flat();
 const maxKeyLength = 1000;
 
 /**
@@ -104,7 +104,7 @@ export function answerRepeatedReads(
         .writeHead(cached.status, [
           requestIdHeader,
           requestId,
-          ...noSniffPair,
+          ...onEveryResponsePairs,
           ...cached.headers,
           ...rateHeaders(app, caller),
           ...(isStopping() ? ['connection', 'close'] : []),

@@ -5,7 +5,7 @@ import { publicIdOf } from '../platform/db/public-ids.ts';
 import { WriteQueueRefusal } from '../platform/db/write-queue.ts';
 import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import { noProxy } from './http/connections.ts';
-import { noSniff } from './http/headers.ts';
+import { onEveryResponse } from './http/headers.ts';
 import { jsonType } from './http/route.ts';
 import { limits } from '../platform/config/limits.ts';
 import { apiBase } from '../platform/config/settings.ts';
@@ -25,7 +25,7 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
   // Caches may keep a 404 without no-store (RFC 9111, 4.2.2), although the object may be created a moment later.
   reply
     .code(answer.status)
-    .headers({ ...noSniff, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
+    .headers({ ...onEveryResponse, ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
   if (request.url.startsWith(apiBase)) reply.headers(helpLink(app.settings.baseUrl, answer.code));
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
 }
@@ -72,7 +72,9 @@ export function connectionRefusal(app: App, code: string | undefined): string {
     `${requestIdHeader}: ${requestId}`,
     `Content-Type: ${jsonType}`,
     'Cache-Control: no-store',
-    ...Object.entries({ ...noSniff, ...helpLink(app.settings.baseUrl, refusal.code) }).map((pair) => pair.join(': ')),
+    ...Object.entries({ ...onEveryResponse, ...helpLink(app.settings.baseUrl, refusal.code) }).map((pair) =>
+      pair.join(': '),
+    ),
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ].join('\r\n');

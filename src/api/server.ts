@@ -8,7 +8,7 @@ import { DatabaseUnavailable } from '../platform/db/connection/unavailable.ts';
 import { ApiError, errorBody, helpLink } from '../platform/errors/errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from './http/connections.ts';
-import { noSniff } from './http/headers.ts';
+import { onEveryResponse } from './http/headers.ts';
 import type { Recorded } from '../platform/audit/log.ts';
 import { jsonType } from './http/route.ts';
 import { isSuspended } from '../integrations/access-keys/keys.ts';
@@ -134,7 +134,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
 function addHooks(app: App, fastify: FastifyInstance, connections: () => Connections): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     request.startedMs = app.clock.monotonicMs();
-    reply.header(requestIdHeader, request.id).headers(noSniff);
+    reply.header(requestIdHeader, request.id).headers(onEveryResponse);
     const fault = hostFault(request.raw);
     const refusal =
       fault !== null
@@ -303,7 +303,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
       for (const name of Object.keys(reply.getHeaders())) if (!name.startsWith('ratelimit')) reply.removeHeader(name);
       const { status: unavailable, code, message } = new ApiError('service_unavailable');
       reply.code(unavailable).headers({
-        ...noSniff,
+        ...onEveryResponse,
         [requestIdHeader]: request.id,
         'content-type': jsonType,
         'cache-control': 'no-store',

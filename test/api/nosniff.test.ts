@@ -8,7 +8,7 @@ import { Scenario } from '../support/scenario.ts';
 import { withService } from '../support/service.ts';
 import { rawRequest } from './raw.ts';
 
-/** Every reply of every kind says that its Content-Type is what it is. */
+/** Every reply of every kind says that its Content-Type is what it is, and that no other site may frame it. */
 
 const service = await withService({
   own: 'Serves metrics.',
@@ -71,6 +71,8 @@ async function check(url: string, status: number, options: RequestInit = {}) {
   const reply = await fetch(url, { redirect: 'manual', ...options });
   await reply.arrayBuffer();
   assert.deepEqual([reply.status, reply.headers.get('x-content-type-options')], [status, 'nosniff'], url.slice(0, 99));
+  const policy = reply.headers.get('content-security-policy');
+  assert.ok(policy?.includes("frame-ancestors 'none'"), url.slice(0, 99));
   return reply;
 }
 

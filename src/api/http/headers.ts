@@ -5,8 +5,11 @@ import { apiBase, defaultRateLimit, exampleOrigin } from '../../platform/config/
 /** Describes a header. OpenAPI and docs/reference/headers.md are made from the tables below. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
-/** Every response has this header, so that browsers do not guess a type other than the Content-Type. */
-export const noSniff = { 'x-content-type-options': 'nosniff' } as const;
+/** Browsers do not guess a type other than the Content-Type, and show no response inside another site. */
+export const onEveryResponse = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "frame-ancestors 'none'",
+} as const;
 
 const text = { type: 'string' };
 
