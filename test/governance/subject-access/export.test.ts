@@ -15,7 +15,7 @@ import { correctName } from '../../../src/records/learners/rename.ts';
 import { readOrganisation } from '../../../src/organisations/organisations.ts';
 import { releaseStartCode, requireStartCode } from '../../../src/sittings/invitations/start-code.ts';
 import { startSitting } from '../../../src/sittings/start.ts';
-import { personalTables, tablesOfNobody } from '../../support/documents/data-protection.ts';
+import { levels, personalTables, tablesOfNobody } from '../../support/documents/data-protection.ts';
 import { ars } from '../../support/ars.ts';
 import { personOf } from '../../web/console/visitor.ts';
 import { onCitus } from '../../support/postgres.ts';
@@ -269,8 +269,12 @@ suite('the list of personal columns', () => {
     const tables = [...new Set(columns.map(({ table }) => table))].sort();
     const listed = [...Object.keys(personalTables), ...Object.keys(tablesOfNobody)];
     assert.deepEqual(listed.toSorted(), tables, 'docs/data/personal-columns.json');
-    for (const [table, { kept }] of Object.entries({ ...personalTables, ...tablesOfNobody }))
+    for (const [table, { kept, level }] of Object.entries({ ...personalTables, ...tablesOfNobody })) {
       assert.match(kept, /\w/, `${table} grows without a rule`);
+      assert.ok(levels.includes(level), `${table} has no protection level`);
+      const exported = learnerTables[table];
+      if (level === 'secret' && exported !== undefined) assert.ok(exported.omits !== undefined, `${table} is exported`);
+    }
     const named = Object.entries(personalTables).flatMap(([table, one]) =>
       Object.keys(one.columns).map((column) => `${table}.${column}`),
     );

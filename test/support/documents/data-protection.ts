@@ -1,11 +1,17 @@
 import { learnerTables } from '../../../src/governance/subject-access/tables.ts';
 import list from '../../../docs/data/personal-columns.json' with { type: 'json' };
 
+/** From the lowest to the highest. */
+export const levels = ['internal', 'personal', 'sensitive', 'secret'] as const;
+type Level = (typeof levels)[number];
+
 /**
  * The parts of docs/trust/data-map.md that are made from the one list of personal columns. A test compares the list with
  * the schema, with redaction and with a learner's export, so a new table or text cannot be forgotten.
  */
 type PersonalTable = {
+  /** The highest protection level of its columns. */
+  level: Level;
   /** Whom the table is about. */
   of: 'learners' | 'people of the organisation' | 'both' | 'contacts';
   purpose: string;
@@ -21,7 +27,7 @@ type PersonalTable = {
 export const personalTables = list.personal_tables as Record<string, PersonalTable>;
 
 /** Tables that hold nothing about a person except IDs, counts and times, or nothing at all. */
-export const tablesOfNobody: Record<string, { what: string; kept: string }> = list.tables_of_nobody;
+export const tablesOfNobody = list.tables_of_nobody as Record<string, { level: Level; what: string; kept: string }>;
 
 type Table = (head: string[], rows: string[][]) => string;
 
@@ -36,10 +42,10 @@ function exported(table: string, column?: string): string {
 
 export function personalColumns(table: Table): string {
   return Object.entries(personalTables)
-    .map(([name, { of, purpose, basis, kept, rows, columns }]) => {
+    .map(([name, { level, of, purpose, basis, kept, rows, columns }]) => {
       const about = [
         `### \`${name}\``,
-        `${purpose}. Of ${of}. Usually rests on: ${basis}. Kept: ${kept}. Export: ${exported(name)}. Erasure: rows ${rows}.`,
+        `${purpose}. Of ${of}. Level: ${level}. Usually rests on: ${basis}. Kept: ${kept}. Export: ${exported(name)}. Erasure: rows ${rows}.`,
       ].join('\n\n');
       if (Object.keys(columns).length === 0) return about;
       const lines = Object.entries(columns).map(([column, erasure]) => [
@@ -64,8 +70,8 @@ export function leftOut(table: Table): string {
 
 export const ofNobody = (table: Table): string =>
   table(
-    ['Table', 'What it holds'],
-    Object.entries(tablesOfNobody).map(([name, { what }]) => [`\`${name}\``, what]),
+    ['Table', 'What it holds', 'Level'],
+    Object.entries(tablesOfNobody).map(([name, { what, level }]) => [`\`${name}\``, what, level]),
   );
 
 /** Every table, and how long its rows stay: for operators. */
