@@ -54,14 +54,22 @@ export type Assessment = {
   groups: GroupSummary[];
 };
 
-/** A domain of the subject, with its score. */
+/** A domain of the subject, with its score. Results made elsewhere or earlier lack the last 4 fields. */
 export type Domain = {
   /** Name of the domain. */
   name: string;
   /** Score in per cent. Null: not judged. */
   score_pct: number | null;
-  /** Open enum: secure, developing, needs_support, not_assessed. Null: not judged. */
+  /** Open enum: secure (score_pct from 65), developing (from 40), needs_support (below 40), not_assessed. It is judged at the level of the result, so most domains are secure: to plan teaching, read compared and next_level_pct. Null: not judged. */
   status: string | null;
+  /** Like score_pct, but at the next higher level. Null: no score or no higher level. */
+  next_level_pct?: number | null;
+  /** Open enum: weaker, same or stronger than the learner's other domains. Null: too few questions to compare. */
+  compared?: string | null;
+  /** Difference from the mean of the other domains, in levels. Below 0: weaker. Null: not compared. */
+  difference?: number | null;
+  /** Standard error of the difference. Null: not compared. */
+  difference_se?: number | null;
 };
 
 /** A group of a learner. */

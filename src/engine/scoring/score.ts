@@ -13,6 +13,7 @@ import {
   type WleEstimate,
 } from './irt.ts';
 import { BankFault, type Cut, defaultTau, type ScoredItem, solveCuts } from './cuts.ts';
+import type { Compared } from './compare-domains.ts';
 import { type DomainResult, type DomainStatus, scoreDomains } from './domains.ts';
 import { type Level, type Placement, publishedLevels, type PublishedLevels, type Subject } from './levels.ts';
 import { levelProbabilities } from './probabilities.ts';
@@ -21,7 +22,7 @@ import { personFit, type PersonFit } from './person-fit.ts';
 import { placeByRules, type RulePlacement, type ScoredAnswer } from './rules.ts';
 
 /** Results store these versions. Raise a version by hand if a change of its engine can change a result's numbers. */
-export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
+export const engineVersions = { irt: '1.6.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or with answers in fewer domains, has no result. */
 export const minAnswered = 12;
@@ -195,7 +196,11 @@ function domainsAt(
 ): Pick<ScoredResult, 'domainLevel' | 'domains'> {
   const domainLevel = placement === 'below_entry' ? cuts[0]!.level : placement;
   const names = bank.domains.map((domain) => domain.name);
-  return { domainLevel, domains: scoreDomains(names, domainLevel, bank.items, answers, ability) };
+  const next = cuts[1 + cuts.findIndex(({ level }) => level === placement)]?.level ?? null;
+  return {
+    domainLevel,
+    domains: scoreDomains(names, { level: domainLevel, next, cuts }, bank.items, answers, ability),
+  };
 }
 
 /** Scores a result's domains again for another placement, from the same answers and the same ability estimate. */
@@ -212,7 +217,17 @@ type PublishedResult = PublishedLevels & {
   is_borderline: boolean;
   needs_review: boolean;
   level_probabilities: Record<string, number>;
-  domains: { name: string; score_pct: number | null; status: DomainStatus | null }[];
+  domains: PublishedDomain[];
+};
+
+type PublishedDomain = {
+  name: string;
+  score_pct: number | null;
+  status: DomainStatus | null;
+  next_level_pct: number | null;
+  compared: Compared | null;
+  difference: number | null;
+  difference_se: number | null;
 };
 
 export function publishedResult(result: ScoredResult): PublishedResult {
@@ -225,8 +240,16 @@ export function publishedResult(result: ScoredResult): PublishedResult {
   };
 }
 
-export const publishedDomains = (domains: readonly DomainResult[]): PublishedResult['domains'] =>
-  domains.map(({ name, scorePct, status }) => ({ name, score_pct: scorePct, status }));
+export const publishedDomains = (domains: readonly DomainResult[]): PublishedDomain[] =>
+  domains.map(({ name, scorePct, status, nextPct, compared, difference, differenceSe }) => ({
+    name,
+    score_pct: scorePct,
+    status,
+    next_level_pct: nextPct,
+    compared,
+    difference,
+    difference_se: differenceSe,
+  }));
 
 function scoredAnswers(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredAnswer[] {
   const seen = new Set<string>();

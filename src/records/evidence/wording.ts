@@ -1,4 +1,5 @@
 import { monthNames } from '../../platform/time/clock.ts';
+import type { ShownDomain } from '../results/body.ts';
 import { type Subject, subjectNames } from '../../engine/scoring/levels.ts';
 
 /**
@@ -51,6 +52,27 @@ const statusWords = new Map([
 
 export const domainStatus = (status: string | null): string =>
   status === null ? 'Not judged' : (statusWords.get(status) ?? status);
+
+const comparedNames = new Map([
+  ['weaker', 'Weaker'],
+  ['same', 'About the same'],
+  ['stronger', 'Stronger'],
+]);
+
+type Comparison = Pick<ShownDomain, 'compared' | 'difference' | 'difference_se'>;
+
+/** How a domain compares with the learner's others, for staff: `Weaker: −0.6 ± 0.4 levels`. Null without a comparison. */
+export function comparedWords({ compared, difference, difference_se: se }: Comparison): string | null {
+  if (compared == null) return null;
+  const word = comparedNames.get(compared) ?? compared;
+  return difference == null || se == null ? word : `${word}: ${decimal(difference, 1)} ± ${decimal(se, 1)} levels`;
+}
+
+/** How certain the sign of a difference is, in per cent (logistic approximation of the normal distribution). */
+export function certaintyPct({ difference, difference_se: se }: Comparison): number | null {
+  if (difference == null || se == null || se === 0) return null;
+  return Math.min(99, Math.round(100 / (1 + Math.exp((-1.702 * Math.abs(difference)) / se))));
+}
 
 export function levelCodeWords(code: number | null): string {
   return code === null

@@ -3,6 +3,19 @@ import { facetOf } from './facet.ts';
 import { type ReviewFlag, flagsOf } from './reviews.ts';
 import type { Subject } from '../../engine/scoring/levels.ts';
 
+/** Results of an import, and results from before the comparison, lack the optional fields. */
+export type ShownDomain = {
+  name: string;
+  score_pct: number | null;
+  status: string | null;
+  next_level_pct?: number | null;
+  /** `weaker`, `same` or `stronger` than the learner's other domains; null if they can't be compared. */
+  compared?: string | null;
+  /** In levels. */
+  difference?: number | null;
+  difference_se?: number | null;
+};
+
 /** A result's own content, without its learner, groups, position and report. */
 export type ResultContent = {
   assessed_at_us: number;
@@ -16,12 +29,16 @@ export type ResultContent = {
   is_borderline: boolean;
   needs_review: boolean;
   reviewed_at?: string;
-  domains: { name: string; score_pct: number | null; status: string | null }[];
+  domains: ShownDomain[];
   level_probabilities: Record<string, number> | null;
 };
 
 /** A result's stored body, and the values that other columns and the review queue take from it. */
 export type StoredColumns = { facet: number; body: string; flags: ReviewFlag[] };
+
+const domainFields: readonly (keyof ShownDomain)[] = [
+  ...(['name', 'score_pct', 'status', 'next_level_pct', 'compared', 'difference', 'difference_se'] as const),
+];
 
 /** Makes the stored body once, when the result is completed, so that pages only insert it into their JSON. */
 export function storedColumns(content: ResultContent): StoredColumns {
@@ -42,7 +59,7 @@ export function storedColumns(content: ResultContent): StoredColumns {
       needs_review: content.needs_review,
       // assessmentJson checks whether a body ends with the domains, so `reviewed_at` comes before them.
       ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
-      domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
+      domains: content.domains.map((domain) => Object.fromEntries(domainFields.map((field) => [field, domain[field]]))),
       // Most imported results have no probabilities, so the body omits the null and assessmentJson adds it.
       ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     }).slice(1, -1),

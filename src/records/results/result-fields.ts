@@ -3,7 +3,7 @@ import { isJsonObject } from '../../platform/formats/json.ts';
 import { isErrorValue, nameFault } from '../../platform/validation/person-name.ts';
 import { limits } from '../../platform/config/limits.ts';
 import { isOpaqueRef, isStorableText } from '../../platform/validation/personal-data.ts';
-import type { OptionalField, ResultContent } from './body.ts';
+import type { OptionalField, ResultContent, ShownDomain } from './body.ts';
 import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../../platform/crypto/random.ts';
 import { subjects } from '../../engine/scoring/levels.ts';
@@ -35,7 +35,7 @@ type Field = {
 };
 type Fields = Record<string, Field>;
 
-type Domain = { name: string; score_pct?: number | null; status?: string | null };
+type Domain = Pick<ShownDomain, 'name'> & Partial<ShownDomain>;
 
 /** One result of an import. A record has the fields of an assessment, but not those that the service makes. */
 export type ImportRecord = Pick<
@@ -90,6 +90,17 @@ function isProbabilities(value: unknown): boolean {
   return names.length <= limits.levelsPerResult && names.every(text(40, '').is) && Math.abs(sum - 1) <= 0.01;
 }
 
+const percentage: Field = {
+  expected: 'a whole number from 0 to 100',
+  example: '70',
+  is: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 100,
+};
+const levelsApart = (min: number): Field => ({
+  expected: `a number from ${min} to 10`,
+  example: '0.4',
+  is: (value) => typeof value === 'number' && value >= min && value <= 10,
+});
+
 const levelNames = levels.flatMap(({ rqf_level }) => rqf_level ?? []);
 
 const amendable = {
@@ -101,14 +112,12 @@ const amendable = {
   domains: optional(
     listOf(limits.domainsPerResult, '[{"name": "Punctuation", "score_pct": 70, "status": "secure"}]', {
       name: text(100, 'Punctuation'),
-      score_pct: optional(
-        orNull({
-          expected: 'a whole number from 0 to 100',
-          example: '70',
-          is: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 100,
-        }),
-      ),
+      score_pct: optional(orNull(percentage)),
       status: optional(orNull(text(40, 'secure'))),
+      next_level_pct: optional(orNull(percentage)),
+      compared: optional(orNull(text(40, 'same'))),
+      difference: optional(orNull(levelsApart(-10))),
+      difference_se: optional(orNull(levelsApart(0))),
     }),
   ),
   level_probabilities: optional(
@@ -213,8 +222,13 @@ export function faultsOfAmendment(value: Record<string, unknown>): Fault[] {
   return faults;
 }
 
-export function wholeDomains(domains: Domain[]): Required<Domain>[] {
-  return domains.map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
+export function wholeDomains(domains: Domain[]): ShownDomain[] {
+  return domains.map(({ name, score_pct = null, status = null, ...others }) => ({
+    name,
+    score_pct,
+    status,
+    ...others,
+  }));
 }
 
 /** The fault of a reference that another field of its record makes invalid. */

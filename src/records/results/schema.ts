@@ -20,12 +20,44 @@ export const Domain = Type.Object(
     ),
     status: nullable(
       Type.String({
-        description: 'Open enum: secure, developing, needs_support, not_assessed. Null: not judged.',
+        description:
+          'Open enum: secure (score_pct from 65), developing (from 40), needs_support (below 40), not_assessed. It is judged at the level of the result, so most domains are secure: to plan teaching, read compared and next_level_pct. Null: not judged.',
         examples: ['secure'],
       }),
     ),
+    next_level_pct: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 0,
+          maximum: 100,
+          description: 'Like score_pct, but at the next higher level. Null: no score or no higher level.',
+        }),
+      ),
+    ),
+    compared: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            "Open enum: weaker, same or stronger than the learner's other domains. Null: too few questions to compare.",
+          examples: ['weaker'],
+        }),
+      ),
+    ),
+    difference: Type.Optional(
+      nullable(
+        Type.Number({
+          description: 'Difference from the mean of the other domains, in levels. Below 0: weaker. Null: not compared.',
+        }),
+      ),
+    ),
+    difference_se: Type.Optional(
+      nullable(Type.Number({ minimum: 0, description: 'Standard error of the difference. Null: not compared.' })),
+    ),
   },
-  { $id: 'Domain', description: 'A domain of the subject, with its score.' },
+  {
+    $id: 'Domain',
+    description: 'A domain of the subject, with its score. Results made elsewhere or earlier lack the last 4 fields.',
+  },
 );
 
 const learner = Type.Object(
@@ -107,7 +139,12 @@ export const exampleContent: ResultContent = {
   recommended_next_level: 'Level 2',
   is_borderline: false,
   needs_review: false,
-  domains: [{ name: 'Number and the number system', score_pct: 71, status: 'secure' }],
+  domains: [
+    {
+      ...{ name: 'Number and the number system', score_pct: 71, status: 'secure', next_level_pct: 52 },
+      ...{ compared: 'same', difference: 0.1, difference_se: 0.4 },
+    },
+  ],
   level_probabilities: exampleProbabilities,
 };
 

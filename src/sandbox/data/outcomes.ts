@@ -15,7 +15,14 @@ export type OutcomeTable = {
 export type OutcomeSources = { bank: string; delivery: string; engines: Record<string, string> };
 
 /** A simulated sitting. Rows are sorted by ability. Flag 1 is borderline, and flag 2 needs review. */
-export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...scores: (number | null)[]];
+export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...domains: DomainRow[]];
+type DomainRow = [
+  score: number | null,
+  next: number | null,
+  compared: string | null,
+  difference: number | null,
+  se: number | null,
+];
 
 export const outcomesFile = new URL('./outcomes.json', import.meta.url);
 
@@ -44,8 +51,11 @@ export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: nu
   }
   const first = Math.min(Math.max(0, low - (neighbours >> 1)), outcomes.length - neighbours);
   const near = outcomes.slice(first, first + neighbours).sort((a, b) => a[1] - b[1]);
-  const [, , rung, flags, ...scores] = near[Math.floor(luck * neighbours)]!;
-  return { rung, is_borderline: (flags & 1) > 0, needs_review: (flags & 2) > 0, scores };
+  const [, , rung, flags, ...rows] = near[Math.floor(luck * neighbours)]!;
+  const domains = rows.map(([score_pct, next_level_pct, compared, difference, difference_se]) => ({
+    ...{ score_pct, next_level_pct, compared, difference, difference_se },
+  }));
+  return { rung, is_borderline: (flags & 1) > 0, needs_review: (flags & 2) > 0, domains };
 }
 
 export const nextLuck = (random: Random, luck: number): number =>

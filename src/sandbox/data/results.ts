@@ -11,14 +11,14 @@ import {
 } from '../../engine/scoring/levels.ts';
 import { type Random, uuidOf } from '../../platform/crypto/random.ts';
 import { frameworkOf } from '../../sittings/scoring/standards.ts';
-import type { OptionalField } from '../../records/results/body.ts';
+import type { OptionalField, ShownDomain } from '../../records/results/body.ts';
 import type { ImportRecord } from '../../records/results/result-fields.ts';
 import { enrolmentDay, type WorkingCalendar, workingInstant } from './calendar.ts';
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';
 /** `score_pct` is an integer from 0 to 100. It is null if the status is null or `not_assessed`. */
-export type PlannedDomain = { name: string; score_pct: number | null; status: DomainStatus | null };
+export type PlannedDomain = ShownDomain & { status: DomainStatus | null };
 
 export type PlannedRecord = Required<Omit<ImportRecord, 'learner' | 'domains' | 'level_probabilities' | 'groups'>> & {
   learner: { ref: string | null; full_name: string };
@@ -68,7 +68,7 @@ export type PlannedOutcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | '
  * @param luck as in `drawOutcome`
  */
 export function outcomeAt(subject: Subject, ability: number, luck: number): PlannedOutcome {
-  const { rung, is_borderline, needs_review, scores } = drawOutcome(subject, ability, luck);
+  const { rung, is_borderline, needs_review, domains } = drawOutcome(subject, ability, luck);
   const placement = placementAt(subject, rung);
   return {
     subject,
@@ -77,8 +77,8 @@ export function outcomeAt(subject: Subject, ability: number, luck: number): Plan
     is_borderline,
     needs_review,
     domains: domainNames[subject].map((name, i) => {
-      const score_pct = scores[i]!;
-      return { name, score_pct, status: score_pct === null ? null : domainStatus(score_pct) };
+      const { score_pct, ...compared } = domains[i]!;
+      return { name, score_pct, status: score_pct === null ? null : domainStatus(score_pct), ...compared };
     }),
   };
 }

@@ -7,9 +7,10 @@ import { findItems, findSittingOfResult, scoredResponses } from '../store.ts';
 type Judged = ReturnType<typeof judgeDomains>;
 type Shown = readonly { name: string; score_pct: number | null; status: string | null }[];
 
+/** Older results have no comparisons, so only the scores are compared. */
+const scoresOf = (domains: Shown) => JSON.stringify(domains.map((one) => [one.name, one.score_pct, one.status]));
 const sameAs = (shown: Shown, { domains }: Pick<Judged, 'domains'>): boolean =>
-  JSON.stringify(shown.map(({ name, score_pct, status }) => ({ name, score_pct, status }))) ===
-  JSON.stringify(publishedDomains(domains));
+  scoresOf(shown) === scoresOf(publishedDomains(domains));
 
 /**
  * Scores the domains of a sitting's result again for another placement.

@@ -8,7 +8,16 @@ import { standards } from '../../sittings/scoring/standards.ts';
 import { timeLimitMs } from '../../sittings/working-time.ts';
 import { type Page, errorSummary, named } from './layout.ts';
 import { type Asked, type Closing, reviewPart } from './question/review-part.ts';
-import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, timeLeft } from './words.ts';
+import {
+  areaWords,
+  dayInLondon,
+  inMinutes,
+  momentInLondon,
+  nextWords,
+  resultWords,
+  sureWords,
+  timeLeft,
+} from './words.ts';
 
 export type Names = { learner: string; organisation: string };
 
@@ -171,7 +180,7 @@ ${last.unfinished ? html`<p class="note">This assessment was closed, because it 
 ${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}
 ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
-<h2>Area by area</h2><dl class="facts">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${domainWords(domain.status)}</dd></div>`)}</dl>`;
+<h2>Area by area</h2><dl class="facts">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, last.content.recommended_next_level)}</dd></div>`)}</dl>`;
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {

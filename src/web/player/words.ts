@@ -1,5 +1,6 @@
 import { longDay } from '../../platform/time/dates.ts';
-import type { ResultContent } from '../../records/results/body.ts';
+import { certaintyPct } from '../../records/evidence/wording.ts';
+import type { ResultContent, ShownDomain } from '../../records/results/body.ts';
 import { isClose } from '../../engine/scoring/probabilities.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
 import { isExtension } from '../../sittings/scoring/standards.ts';
@@ -74,7 +75,31 @@ function likelyWords({ level_probabilities: probabilities }: ResultContent): str
   return `Most likely you are ${place(likeliest.level)}: of 100 people with answers like yours, ${list}.`;
 }
 
-export function domainWords(status: string | null): string {
+const comparedWords = new Map([
+  ['stronger', 'Stronger than your other areas'],
+  ['same', 'About the same as your other areas'],
+  ['weaker', 'Weaker than your other areas'],
+]);
+
+/** Words that group the areas of a report. Older results and results made elsewhere have only a status. */
+export function areaWords({ compared, status }: ShownDomain): string {
+  if (compared === undefined) return domainWords(status);
+  return comparedWords.get(compared ?? '') ?? 'Too few questions to compare with your other areas';
+}
+
+/** How certain a named difference is. An area that is about the same names no difference. */
+export function sureWords(domain: ShownDomain): string {
+  const sure = certaintyPct(domain);
+  return sure === null || domain.compared === 'same' ? '' : ` (we are about ${sure}\u00a0% sure)`;
+}
+
+/** @param next the level to which the learner goes on, if the areas are measured there */
+export function nextWords({ next_level_pct: pct }: ShownDomain, next: string | null): string {
+  if (pct == null || next === null) return '';
+  return ` At ${next.replace(/ (\d)/, '\u00a0$1')} you would get about ${Math.round(pct / 10)} of 10 questions right.`;
+}
+
+function domainWords(status: string | null): string {
   switch (status) {
     case 'secure':
       return 'Secure';

@@ -1,9 +1,10 @@
 import { type Block, facts, heading, paragraph } from '../../records/evidence/content.ts';
-import { date, plainText, subjectName } from '../../records/evidence/wording.ts';
+import type { ShownDomain } from '../../records/results/body.ts';
+import { comparedWords, date, plainText, subjectName } from '../../records/evidence/wording.ts';
 import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { strengthsOf } from '../../records/results/lists/distribution.ts';
 import { type Outcome, type Progress, changeOf } from '../../records/results/lists/progress.ts';
-import { byNeed } from '../../records/results/lists/gaps.ts';
+import { byNeed, isNeed } from '../../records/results/lists/gaps.ts';
 import { isProvisional, levelOf, placementWords, provisionalWords } from '../../records/results/lists/interval.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { type Subject, belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
@@ -92,7 +93,8 @@ function levels(subject: Subject, rows: readonly Progress[]): Block[] {
 
 function domains(rows: readonly Progress[]): Block[] {
   const strengths = strengthsOf(rows.map((row) => row.latest.content));
-  const needs = (one: (typeof strengths)[number]) => one.statuses.get('needs_support') ?? 0;
+  const needed = rows.flatMap((row) => row.latest.content.domains.filter(isNeed));
+  const needs = (one: (typeof strengths)[number]) => needed.filter(({ name }) => name === one.name).length;
   const bars = strengths
     .toSorted((x, y) => needs(y) - needs(x))
     .map((one) => shareBar(one.name, needs(one), one.results));
@@ -102,22 +104,25 @@ function domains(rows: readonly Progress[]): Block[] {
         heading('What the class needs most'),
         {
           kind: 'bars',
-          head: ['Domain', 'Need support', 'Share'],
+          head: ['Domain', 'Learners', 'Share'],
           rows: bars,
           marks: [],
-          caption: 'Learners whose latest result says “Needs support” in the domain.',
+          caption:
+            'Learners who need support in the domain, or for whom it is weaker than their others (right for 4 of 5).',
         },
       ];
 }
 
+const needWords = (one: ShownDomain) => (one.compared === 'weaker' ? ` (${comparedWords(one)!.toLowerCase()})` : '');
+
 function learners(rows: readonly Progress[]): Block[] {
   const sorted = byNeed(rows.map((row) => ({ ...row, content: row.latest.content })));
   const needsOf = (row: Progress) => {
-    const needed = row.latest.content.domains.filter((one) => one.status === 'needs_support');
-    return needed.map((one) => plainText(one.name)).join('; ') || 'None';
+    const needed = row.latest.content.domains.filter(isNeed);
+    return needed.map((one) => plainText(`${one.name}${needWords(one)}`)).join('; ') || 'None';
   };
   if (rows.length === 0) return [];
-  const widths = { Learner: 25, Placement: 19, 'Needs support': 44, Change: 20 };
+  const widths = { Learner: 25, Placement: 19, 'Weaker, or needs support': 44, Change: 20 };
   return [
     heading('Learners, greatest need first'),
     {

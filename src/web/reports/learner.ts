@@ -2,10 +2,12 @@ import { type Block, heading, paragraph, shortLevel } from '../../records/eviden
 import { date, plainText, subjectName } from '../../records/evidence/wording.ts';
 import { renderPdf } from '../../records/evidence/pdf/pdf.ts';
 import { isProvisional, levelOf } from '../../records/results/lists/interval.ts';
+import type { ShownDomain } from '../../records/results/body.ts';
+import { isNeed } from '../../records/results/lists/gaps.ts';
 import { type Progress, changeOf } from '../../records/results/lists/progress.ts';
 import { formatMs } from '../../platform/time/clock.ts';
 import { belowEntry, levelName, levelsOf } from '../../engine/scoring/levels.ts';
-import { domainWords, resultWords } from '../player/words.ts';
+import { areaWords, resultWords, sureWords } from '../player/words.ts';
 
 /** A page for a learner: what the results mean, and what to do next. */
 
@@ -39,13 +41,20 @@ function subjectPart(row: Progress): Block[] {
   ];
 }
 
-/** The areas by how they go, best first, as the learner's own result page says it. */
-function areas(domains: Progress['latest']['content']['domains']): string[] {
-  const grouped = Map.groupBy(domains, (one) => domainWords(one.status));
-  const order = ['secure', 'developing', 'needs_support', null].map(domainWords);
-  return order.flatMap((words) => {
-    const names = grouped.get(words)?.map((one) => plainText(one.name)) ?? [];
-    return names.length === 0 ? [] : `${words}: ${names.join('; ')}`;
+const best = ['stronger', 'secure', 'same', 'developing', 'weaker', 'needs_support'];
+
+/** The areas in the words of the learner's own result page, the best first. */
+function areas(domains: readonly ShownDomain[]): string[] {
+  const rank = ({ compared, status }: ShownDomain) => {
+    const at = best.indexOf((compared === undefined ? status : compared) ?? '');
+    return at < 0 ? best.length : at;
+  };
+  const grouped = Map.groupBy(
+    domains.toSorted((x, y) => rank(x) - rank(y)),
+    areaWords,
+  );
+  return [...grouped].map(([words, list]) => {
+    return `${words}: ${list.map((one) => plainText(one.name + sureWords(one))).join('; ')}`;
   });
 }
 
@@ -86,7 +95,7 @@ function sinceFirst(row: Progress): string[] {
 
 function next(rows: readonly Progress[]): Block[] {
   const toLearn = rows.flatMap(({ latest: { content } }) => {
-    const weak = content.domains.filter((one) => one.status === 'needs_support');
+    const weak = content.domains.filter(isNeed).toSorted((x, y) => (x.difference ?? 0) - (y.difference ?? 0));
     const first = weak.length > 0 ? weak : content.domains.filter((one) => one.status === 'developing');
     const names = first.slice(0, 2).map((one) => plainText(one.name));
     return names.length === 0 ? [] : [`${subjectName(content.subject)}: start with ${names.join(', then with ')}.`];

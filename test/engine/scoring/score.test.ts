@@ -70,7 +70,7 @@ suite('scoring', () => {
     const result = scored('digital', sit('digital', 0.2, 'whole'));
     assert.equal(result.tau, 0.65);
     assert.deepEqual(result.cuts, prepared.digital.cuts);
-    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' });
+    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.6.0', rules: '1.0.0', reconciliation: '1.2.0' });
     assert.equal(result.rules.levels.length, 4);
     assert.ok(result.irt.ci.low < result.irt.theta && result.irt.theta < result.irt.ci.high);
     assert.equal(result.deciding.threshold, result.cuts.find((cut) => cut.level === result.deciding.level)!.theta);
@@ -118,7 +118,10 @@ suite('scoring', () => {
       'rqf_level_code',
       'working_level',
     ]);
-    assert.deepEqual(Object.keys(published.domains[0]!), ['name', 'score_pct', 'status']);
+    assert.deepEqual(Object.keys(published.domains[0]!), [
+      ...['name', 'score_pct', 'status', 'next_level_pct'],
+      ...['compared', 'difference', 'difference_se'],
+    ]);
     for (const { score_pct } of published.domains) assert.ok(score_pct === null || Number.isInteger(score_pct));
   });
 

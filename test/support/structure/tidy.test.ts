@@ -303,6 +303,8 @@ suite('the tree', () => {
     'evidence that says what each question asked, and instructions that can be heard': 76,
     'drawn clocks, money, scales and graphs, with the same facts in words': 560,
     'drawn shapes, solids, nets, angles, maps and icons': 700,
+    'domains compared with each other and with the next level': 370,
+    'early ends and easier questions for weak learners': 65,
   };
   const most = Object.values(features).reduce((sum, lines) => sum + lines, base);
 

@@ -4,6 +4,7 @@ import { bankOf, contentHash } from '../../../src/engine/item-bank/load.ts';
 import { subjects } from '../../../src/engine/scoring/levels.ts';
 import type { Subject } from '../../../src/engine/scoring/levels.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
+import { domainSd } from '../../../src/engine/scoring/compare-domains.ts';
 import { probability } from '../../../src/engine/scoring/irt.ts';
 import { levelsOf } from '../../../src/engine/scoring/levels.ts';
 import { engineVersions, prepareBank, score } from '../../../src/engine/scoring/score.ts';
@@ -11,6 +12,7 @@ import type { ItemResponse } from '../../../src/engine/scoring/score.ts';
 import { preparePool } from '../../../src/sittings/selection/pool.ts';
 import { AdaptiveSitting, drawSeed } from '../../../src/sittings/selection/selection.ts';
 import { defaultSettings } from '../../../src/sittings/selection/settings.ts';
+import { normal } from '../../../src/sandbox/data/results.ts';
 import type { OutcomeRow, OutcomeSources, OutcomeTable } from '../../../src/sandbox/data/outcomes.ts';
 
 const seed = 'outcomes-1';
@@ -41,6 +43,8 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
   return (number) => {
     const random = seededRandom(`${seed}:${subject}:${number}`);
     const ability = rounded(furthest * ((2 * (number + 0.5)) / perSubject - 1));
+    // Real learners are stronger in some domains, so the sandbox's learners are too.
+    const domains = new Map(version.domains.map(({ name }) => [name, ability + domainSd * normal(random)]));
     const max = number % cutShortEvery === 0 ? shortest + Math.floor(random.float() * 8) : Infinity;
     const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
     const responses: ItemResponse[] = [];
@@ -48,7 +52,8 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
       const step = sitting.next(responses.length >= max);
       if (step.kind === 'stop') break;
       const index = pool.indexById.get(step.itemId)!;
-      const right = random.float() < probability(version.items[index]!, ability);
+      const item = version.items[index]!;
+      const right = random.float() < probability(item, domains.get(item.domain)!);
       sitting.recordIndex(index, right);
       responses.push({ itemId: step.itemId, outcome: right ? 'right' : 'wrong' });
     }
@@ -56,7 +61,10 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
     if (result.outcome === 'void') throw new RangeError(`The simulated ${subject} sitting ${number} has no result.`);
     const rung = result.placement === 'below_entry' ? 0 : 1 + levelsOf(subject).indexOf(result.placement);
     const flags = (result.isBorderline ? 1 : 0) + (result.needsReview ? 2 : 0);
-    return [ability, rounded(result.irt.theta), rung, flags, ...result.domains.map(({ scorePct }) => scorePct)];
+    const rows = result.domains.map((one): OutcomeRow[4] => [
+      ...([one.scorePct, one.nextPct, one.compared, one.difference, one.differenceSe] as const),
+    ]);
+    return [ability, rounded(result.irt.theta), rung, flags, ...rows];
   };
 }
 

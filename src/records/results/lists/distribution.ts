@@ -65,12 +65,12 @@ export type DomainStrength = {
   /** The mean score; null if no result has a score. */
   score: number | null;
   statuses: ReadonlyMap<string, number>;
+  /** The results in which the domain is weaker than the learner's others. */
+  weaker: number;
 };
 
 /** Groups domains by name, in the order in which results list them. */
-export function strengthsOf(
-  results: readonly { domains: readonly { name: string; score_pct: number | null; status: string | null }[] }[],
-): DomainStrength[] {
+export function strengthsOf(results: readonly Pick<ResultContent, 'domains'>[]): DomainStrength[] {
   const byName = Map.groupBy(
     results.flatMap(({ domains }) => domains),
     ({ name }) => name,
@@ -86,6 +86,7 @@ export function strengthsOf(
       results: domains.length,
       score: scores.length === 0 ? null : Math.round(scores.reduce((sum, one) => sum + one, 0) / scores.length),
       statuses: new Map([...statuses].map(([status, { length }]) => [status, length])),
+      weaker: domains.filter(({ compared }) => compared === 'weaker').length,
     };
   });
 }

@@ -1,11 +1,11 @@
 import { type Tx, statement } from '../../../platform/db/database.ts';
 import { isVisibleLearner } from '../../../organisations/groups/visibility.ts';
 import { type Subject, subjects } from '../../../engine/scoring/levels.ts';
-import { type ResultContent, contentOf } from '../body.ts';
+import { type ResultContent, type ShownDomain, contentOf } from '../body.ts';
 import { type ProgressFilter, membersOf } from './progress.ts';
 import { strengthsOf } from './distribution.ts';
 import { isProvisional, placementOf } from './interval.ts';
-import { domainStatus } from '../../evidence/wording.ts';
+import { comparedWords, domainStatus } from '../../evidence/wording.ts';
 import { dayOf } from '../../../organisations/zone.ts';
 import type { Column } from '../../../platform/formats/sheet.ts';
 
@@ -49,19 +49,24 @@ export async function latestOfMembers(
   };
 }
 
+/** Whether teaching should begin with this domain. */
+export const isNeed = ({ status, compared }: ShownDomain): boolean =>
+  status === 'needs_support' || compared === 'weaker';
+
 const needOf = ({ domains }: ResultContent) => {
   const countOf = (status: string) => domains.filter((one) => one.status === status).length;
+  const needs = domains.filter(isNeed).length;
   const scores = domains.flatMap(({ score_pct }) => score_pct ?? []);
   const mean = scores.length === 0 ? 100 : scores.reduce((sum, one) => sum + one, 0) / scores.length;
-  return [-countOf('needs_support'), -countOf('developing'), mean] as const;
+  return [-countOf('needs_support'), -needs, -countOf('developing'), mean] as const;
 };
 
-/** Puts the learner first who needs support in most domains, then by domains in development and by the mean score. */
+/** Puts the learner first who needs support in most domains, then by weaker and developing domains and the mean score. */
 export function byNeed<Row extends Pick<Latest, 'learner_id' | 'content'>>(rows: readonly Row[]): Row[] {
   const keyed = rows.map((row) => ({ row, need: needOf(row.content) }));
   keyed.sort(
     ({ row: x, need: a }, { row: y, need: b }) =>
-      a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || x.learner_id.localeCompare(y.learner_id),
+      a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3] || x.learner_id.localeCompare(y.learner_id),
   );
   return keyed.map(({ row }) => row);
 }
@@ -96,6 +101,9 @@ export function gapColumns(domains: readonly string[], zone: string): Column<Lat
         ...{ key: `domain_${i + 1}_score`, head: `${one}: score in %`, width: 8, kind: 'number' },
         value: (row) => domainIn(row, one)?.score_pct ?? null,
       },
+      text(`domain_${i + 1}_compared`, `${one}: compared with the others`, 24, (row) =>
+        comparedWords(domainIn(row, one) ?? {}),
+      ),
     ]),
   ];
 }

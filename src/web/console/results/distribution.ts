@@ -118,5 +118,6 @@ function domainPart(subject: Subject, strengths: readonly DomainStrength[], resu
     Secure: status('secure'),
     Developing: status('developing'),
     'Needs support': status('needs_support'),
+    'Weaker than others': numeric((one) => share(one.weaker, one.results)),
   });
 }

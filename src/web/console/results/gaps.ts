@@ -1,8 +1,14 @@
-import { strengthsOf } from '../../../records/results/lists/distribution.ts';
 import type { Latest } from '../../../records/results/lists/gaps.ts';
-import { byNeed, latestOfMembers, domainNames, domainIn, gapColumns } from '../../../records/results/lists/gaps.ts';
+import {
+  byNeed,
+  latestOfMembers,
+  domainNames,
+  domainIn,
+  gapColumns,
+  isNeed,
+} from '../../../records/results/lists/gaps.ts';
 import { placementWords } from '../../../records/results/lists/interval.ts';
-import { domainStatus, subjectName } from '../../../records/evidence/wording.ts';
+import { comparedWords, domainStatus, subjectName } from '../../../records/evidence/wording.ts';
 import { learnerReaders } from '../../../organisations/users/roles.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
 import { limits } from '../../../platform/config/limits.ts';
@@ -29,32 +35,39 @@ export const gapRoutes: ConsoleRoute[] = [
 /** The most learners that the page and a file read, because they are sorted by need. */
 const maxSorted = 1000;
 const maxInFile = 20_000;
-const kinds: Record<string, LabelKind> = { secure: 'good', developing: 'wait', needs_support: 'bad' };
+const kinds: Record<string, LabelKind> = {
+  secure: 'good',
+  developing: 'wait',
+  needs_support: 'bad',
+  stronger: 'good',
+  weaker: 'wait',
+};
 
 export const subjectIn = (query: URLSearchParams): Subject =>
   subjects.find((one) => one === query.get('subject')) ?? 'english';
 
 function cell(row: Latest, of: string): Content {
   const found = domainIn(row, of);
-  const status = found?.status ?? '';
-  return html`<span class="narrow-only">${of}: </span>${label(kinds[status] ?? 'off', domainStatus(found?.status ?? null))}${found?.score_pct == null ? null : html` <span class="hint">${found.score_pct}\u00a0%</span>`}`;
+  const status = label(kinds[found?.status ?? ''] ?? 'off', domainStatus(found?.status ?? null));
+  const compared = found?.compared == null ? null : label(kinds[found.compared] ?? 'off', comparedWords(found)!);
+  return html`<span class="narrow-only">${of}: </span>${status}${found?.score_pct == null ? null : html` <span class="hint">${found.score_pct}\u00a0%</span>`}${compared === null ? null : html` ${compared}`}`;
 }
 
 type Found = Awaited<ReturnType<typeof latestOfMembers>>;
 
 function needPart({ rows, members, isMore }: Found, domains: readonly string[], subject: string): Content {
   const without = members - rows.length;
-  const needing = strengthsOf(rows.map((row) => row.content)).filter((one) => domains.includes(one.name));
+  const needs = rows.flatMap((row) => row.content.domains.filter(isNeed));
   return [
     isMore &&
       html`<p class="note">The group has more than ${number(maxSorted)} learners. The page shows ${number(maxSorted)} of them. Choose a smaller group, or export all.</p>`,
     without > 0 && html`<p class="hint">${count(without, 'learner has', 'learners have')} no result in ${subject}.</p>`,
     rows.length > 0 &&
       barChart({
-        caption: `${subject}: learners who need support, of ${number(rows.length)}`,
+        caption: `${subject}: learners who need support or are weaker, of ${number(rows.length)}`,
         of: 'Domain',
         value: 'Learners',
-        rows: needing.map((one) => ({ label: one.name, value: one.statuses.get('needs_support') ?? 0 })),
+        rows: domains.map((one) => ({ label: one, value: needs.filter(({ name: of }) => of === one).length })),
       }),
   ];
 }
@@ -82,7 +95,7 @@ async function gaps(visit: Visit): Promise<Answer> {
     title: 'Gaps by domain',
     heading: group === null ? undefined : html`Gaps by domain: ${name(group.name)}`,
     back: { to: `${base}/results`, label: 'Results' },
-    says: 'The domains of each learner’s latest result. Learners who need most support come first.',
+    says: 'The domains of each learner’s latest result. Learners who need most support come first. ± is the standard error.',
     actions: [
       rows.length > 0 && html`<a href="${withQuery(`${base}/results/report`, kept, {})}">Class report (PDF)</a>`,
       scheduleLink(visit, 'gaps'),

@@ -6,9 +6,9 @@ import { type FieldChange, type HistoryEntry, historyOf } from '../../../records
 import { closeWords, isProvisional, provisionalWords } from '../../../records/results/lists/interval.ts';
 import { placementOf, placementWords, intervalWords } from '../../../records/results/lists/interval.ts';
 import { readReport } from '../../../records/evidence/evidence.ts';
-import { domainStatus, reviewWords, subjectName } from '../../../records/evidence/wording.ts';
+import { comparedWords, domainStatus, reviewWords, subjectName } from '../../../records/evidence/wording.ts';
 import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
-import type { ResultContent } from '../../../records/results/body.ts';
+import type { ResultContent, ShownDomain } from '../../../records/results/body.ts';
 import { flagsOf } from '../../../records/results/reviews.ts';
 import { isClose } from '../../../engine/scoring/probabilities.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
@@ -234,12 +234,14 @@ async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
   };
 }
 
-const domainPart = (domains: readonly { name: string; score_pct: number | null; status: string | null }[]): Content =>
-  table({ caption: 'Domains', none: null }, domains, {
+const domainPart = (domains: readonly ShownDomain[]): Content =>
+  table({ caption: 'Domains, with ± 1 standard error', none: null }, domains, {
     Domain: (one) => one.name,
     Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
     'Of 100': (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)),
     Status: (one) => domainStatus(one.status),
+    'At the next level': numeric((one) => (one.next_level_pct == null ? '' : `${one.next_level_pct} %`)),
+    'Compared with the others': (one) => comparedWords(one) ?? 'Not compared: too few questions',
   });
 
 const probabilityPart = (probabilities: Record<string, number> | null): Content =>

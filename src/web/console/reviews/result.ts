@@ -15,7 +15,7 @@ import { type FieldChange, type HistoryEntry, historyOf } from '../../../records
 import { type Review, findLive, findReviews } from '../../../records/results/results.ts';
 import { type ResultContent, contentOf } from '../../../records/results/body.ts';
 import type { StoredAssessment } from '../../../records/results/store.ts';
-import { suspendedWords } from '../../../records/evidence/wording.ts';
+import { comparedWords, suspendedWords } from '../../../records/evidence/wording.ts';
 import { versionOf, waitingOf } from '../../../governance/result-reviews/decide.ts';
 import { type VisibleResult, findVisibleResult } from '../../../governance/result-reviews/queue.ts';
 import { levelName, publishedLevels, shortSubjectNames } from '../../../engine/scoring/levels.ts';
@@ -274,6 +274,7 @@ const domainTable = ({ domains }: ResultContent): Content =>
     Domain: (one) => one.name,
     Score: numeric((one) => (one.score_pct === null ? '' : `${one.score_pct} %`)),
     Status: (one) => (one.status ?? 'Not judged').replaceAll('_', ' '),
+    'Compared with the others': (one) => comparedWords(one) ?? 'Not compared: too few questions',
   });
 
 function shown(value: unknown): string {

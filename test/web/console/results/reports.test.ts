@@ -125,3 +125,43 @@ suite('the file for the ILR', () => {
     assert.doesNotMatch(own.text, /Ana Silva/);
   });
 });
+
+suite('areas that are compared with each other', () => {
+  const compared = domains.map((one, i) => ({
+    ...one,
+    ...{ status: 'secure', next_level_pct: 40, compared: ['weaker', 'same', 'stronger', 'same', null][i]! },
+    ...(i === 4 ? {} : { difference: i === 0 ? -0.6 : 0.3, difference_se: 0.4 }),
+  }));
+  let id = '';
+  test('the reports name the weaker ones, although all are secure, and how sure that is', async () => {
+    const cara = await scene.learner('C-1', 'Cara Novak');
+    await cara.joins(cohort);
+    const result = await cara.completes({ subject: 'english', level: 3, assessed_at: '2026-06-11T10:00:00Z' });
+    await result.isAmended({ domains: compared });
+    id = result.id;
+    const [{ learner_id: learnerId }] = (await service.app.db.query(
+      `select learner_id from learner where organisation_id = $1 and ref = 'C-1'`,
+      [org.id],
+    )) as [{ learner_id: string }];
+    const own = textOf((await owner.get(`${base}/learners/${learnerId}/report`)).bytes);
+    for (const words of [
+      'Weaker than your other areas: Reading (we are about 93 % sure)',
+      'About the same as your other areas: Spelling; Grammar',
+      'Too few questions to compare with your other areas: Writing composition',
+      'English: start with Reading.',
+    ])
+      assert.ok(own.includes(words), words);
+    const group = textOf((await owner.get(`${base}/results/report?group=${cohort.id}&subject=english`)).bytes);
+    assert.match(group, /Reading \(weaker: −0\.6 ± 0\.4 levels\)/);
+  });
+
+  test('the console and the API show the difference with its error', async () => {
+    const { text } = await owner.get(`${base}/results/${id}`);
+    assert.match(text, /Weaker: −0\.6 ± 0\.4 levels/);
+    assert.match(text, /Not compared: too few questions/);
+    const matrix = await owner.get(`${base}/results/gaps?group=${cohort.id}&subject=english`);
+    assert.match(matrix.text, /label wait">Weaker: −0\.6 ± 0\.4 levels/);
+    const { body } = await org.get(`/assessments/${id}`);
+    assert.deepEqual((body.data as { domains: unknown }).domains, compared);
+  });
+});
