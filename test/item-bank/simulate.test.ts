@@ -66,6 +66,14 @@ test('stress moves the estimate the way that it must', () => {
   assert.ok(by('skips_blind').rmse > 1.2 * population.rmse);
 });
 
+test('a domain that is weaker is named more often than one that is not, and a weak learner is not kept', () => {
+  const [{ weakNamed, wronglyNamed, wrongOfNamed, compared }] = sound.domains;
+  assert.ok(weakNamed.share! > 0.45 && wronglyNamed.share! < 0.15 && wrongOfNamed.share! < 0.35);
+  assert.ok(compared.share! > 0.5 && compared.of === 5 * 400, `${compared.share} of ${compared.of}`);
+  const weak = sound.abilities.find(({ theta }) => theta === -2)!;
+  assert.ok(weak.right > 0.35 && weak.tooHard === 0 && weak.meanItems < 34, JSON.stringify(weak));
+});
+
 test('goals are judged at their bounds, and a missing figure meets none', () => {
   const at = structuredClone(sound);
   at.population.gate = { right: 0.91, rightWhenClear: null, clear: 0, falseBelow: 0.05, falseAbove: 0.0501 };
@@ -76,8 +84,8 @@ test('goals are judged at their bounds, and a missing figure meets none', () => 
   assert.equal(met.get('wrongly below Level 1'), true);
   assert.equal(met.get('wrongly at or above Level 1'), false);
   assert.equal(met.get("the model's 95 % interval holds the truth, all learners"), false);
-  assert.equal(judgeGoals(sound).length, 34);
-  assert.equal(judgeGoals({ ...sound, subject: 'maths' }).length, 35, 'maths has a goal for Entry sub-levels too');
+  assert.equal(judgeGoals(sound).length, 39);
+  assert.equal(judgeGoals({ ...sound, subject: 'maths' }).length, 40, 'maths has a goal for Entry sub-levels too');
 });
 
 test('a goal has the standard error of its figure: of a share by its base, of an error by the spread of the errors', () => {

@@ -8,7 +8,7 @@ import type { ItemResponse } from '../../src/engine/scoring/score.ts';
 import type { Selection } from '../../src/sittings/selection/content-selection.ts';
 import { preparePool } from '../../src/sittings/selection/pool.ts';
 import type { DeliveryPool } from '../../src/sittings/selection/pool.ts';
-import { resumeSitting } from '../../src/sittings/selection/selection.ts';
+import { AdaptiveSitting, resumeSitting } from '../../src/sittings/selection/selection.ts';
 import { deliver } from '../../tools/item-bank/simulation/delivery.ts';
 import type { Individual, Stop } from '../../src/sittings/selection/selection.ts';
 import { defaultSettings } from '../../src/sittings/selection/settings.ts';
@@ -115,6 +115,29 @@ suite('whatever the ability, a sitting of the shipped bank', () => {
   });
 });
 
+test('a learner at −2 gets 40 % right, meets nothing much too hard after question 8, and needs at most 24 questions', () => {
+  for (const pool of pools) {
+    const random = seededRandom('weak learners');
+    const sittings = 80;
+    let [items, right] = [0, 0];
+    for (let n = 0; n < sittings; n++) {
+      const sitting = new AdaptiveSitting(pool, { seed: `weak ${n}` });
+      for (let next = sitting.next(); next.kind === 'item'; next = sitting.next()) {
+        const index = pool.indexById.get(next.itemId)!;
+        const item = pool.bank.items[index]!;
+        if (next.position > 8) assert.ok(item.b <= next.theta + 1.5, `${item.id} at ${next.theta}`);
+        const isRight = random.float() < probability(item, -2);
+        if (isRight) right++;
+        sitting.recordIndex(index, isRight);
+        items++;
+      }
+    }
+    // One standard error of 80 sittings is 0.6 questions and 1.2 points.
+    assert.ok(items / sittings <= 24, `${pool.bank.subject}: ${items / sittings} questions`);
+    assert.ok(right / items >= 0.4, `${pool.bank.subject}: ${right / items} right`);
+  }
+});
+
 test('the same seed and answers give the same choices, another seed others', () => {
   const one = play(maths, 0.4, { seed: 'one' });
   assert.deepEqual(play(maths, 0.4, { seed: 'one' }).choices, one.choices);
@@ -177,7 +200,8 @@ test('a domain that runs out gives way to the others', () => {
   const bank = syntheticBank('maths');
   const items = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
   const random = seededRandom('scarce');
-  const pool = preparePool({ ...bank, items }, { ...defaultSettings('maths'), maxSe: 0 });
+  const { clear: _, ...endless } = { ...defaultSettings('maths'), maxSe: 0 };
+  const pool = preparePool({ ...bank, items }, endless);
   const { given } = deliver(pool, () => random.float() < 0.5, random);
   assert.equal(given.length, 40);
   assert.equal(given.filter((i) => pool.domainOfItem[i] === 2).length, 6);

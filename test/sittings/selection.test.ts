@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { seededRandom } from '../../src/platform/crypto/random.ts';
 import { confidenceInterval, eap, probability } from '../../src/engine/scoring/irt.ts';
 import { levelsOf, subjects } from '../../src/engine/scoring/levels.ts';
+import { levelProbabilities } from '../../src/engine/scoring/probabilities.ts';
 import type { ItemResponse } from '../../src/engine/scoring/score.ts';
 import type { Selection } from '../../src/sittings/selection/content-selection.ts';
 import { preparePool } from '../../src/sittings/selection/pool.ts';
@@ -112,17 +113,23 @@ suite('what is never given', () => {
 });
 
 suite('stopping', () => {
-  test('comes at 24 items (digital 20) or later once no cut is in reach and the error is small, else at 40, blueprint met', () => {
+  test('comes at 20 items or later once no cut is in reach and the error is small, or the level is clear, else at 40', () => {
     const reasons = new Set<string>();
     fc.assert(
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-        const { choices, stop } = play(pool, theta, String(seed));
+        const { choices, stop, history } = play(pool, theta, String(seed));
         reasons.add(stop.reason);
-        const { minItems, maxSe, reachSds } = defaultSettings(pool.bank.subject);
+        const { minItems, maxSe, reachSds, clear } = defaultSettings(pool.bank.subject);
+        const lowCut = pool.cuts.find(({ level }) => level === clear!.low.below)!.theta;
         // By the words of the rule: the variance now, less that at 40 items if information goes on as it came.
         const mayEnd = (given: number, at: number, se: number) => {
           const information = 1 / se ** 2 - 1;
           const move = Math.sqrt(se ** 2 - 1 / (1 + (information * 40) / given));
+          if (lowCut - at > clear!.low.reachSds * move - 1e-9) return true;
+          const { posterior } = resumeSitting(pool, history.slice(0, given), { seed: String(seed) });
+          const probabilities = levelProbabilities(pool.bank.subject, pool.cuts, posterior);
+          // Published probabilities are rounded to thousandths.
+          if (Math.max(...Object.values(probabilities)) > clear!.probability + 0.0005) return true;
           return se <= maxSe && pool.cuts.every((cut) => Math.abs(cut.theta - at) > reachSds * move - 1e-9);
         };
         assert.ok(stop.given >= minItems && stop.given <= 40);

@@ -52,7 +52,7 @@ export function isClose(probabilities: readonly number[]): boolean {
 }
 
 /** Returns the posterior's mass below each cut. The cuts must rise, so the masses rise, too. */
-function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
+export function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
   const top = logWeights.reduce((max, log) => Math.max(max, log), -Infinity);
   const density = logWeights.map((log) => Math.exp(log - top));
   const total = density.reduce((sum, weight) => sum + weight, 0);

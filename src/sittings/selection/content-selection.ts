@@ -74,22 +74,46 @@ export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<strin
 /** The state from which the rest of the test is assembled, with the worth of each item at the target ability. */
 export function testStateOf(state: SittingState, worth: Worth): TestState & { target: number; available: number[] } {
   const { pool, ability, given, blocked } = state;
-  const { rotation, easing } = pool.content.control;
-  const target = ability.theta - (easing[given.length] ?? 0);
+  const { rotation, maxAbove, weak } = pool.content.control;
+  const target = targetOf(state);
+  const limit = maxAbove && given.length >= maxAbove.from ? ability.theta + maxAbove.logits : Infinity;
+  // If only harder items are left, they can come.
+  const hardest = pool.bank.items.some((item, i) => blocked[i] === 0 && item.b <= limit) ? limit : Infinity;
+  const isWeak = weak && ability.theta < pool.settings.prior.mean - weak.below;
+  const tooHard = isWeak ? ability.theta + weak.above : Infinity;
   const spread = spreadAt(pool, target);
   const weights = new Float64Array(blocked.length);
   const free = new Uint8Array(blocked.length);
   const available = pool.bank.domains.map(() => 0);
   pool.bank.items.forEach((item, i) => {
-    if (blocked[i] === 1) return;
+    if (blocked[i] === 1 || item.b > hardest) return;
     free[i] = 1;
     available[pool.domainOfItem[i]!]!++;
     const isTurn =
       worth.isTurn[i] === 1 && Math.abs(clampToEdge(pool, item.b) - clampToEdge(pool, target)) <= rotation.within;
     const chance = spread * worth.chance[i]! + (isTurn ? rotation.worth : 0);
-    weights[i] = worth.share[i]! * (information(item, target) + chance);
+    weights[i] = worth.share[i]! * (information(item, target) + chance) * (item.b > tooHard ? lastShare : 1);
   });
   return { free, weights, given, openPassage: openPassageOf(state), target, available };
+}
+
+/** Items that come last have this share of their worth, so that constraints can still be met. */
+const lastShare = 0.001;
+/** The prior's share of an estimate counts as at most this, so that the aim after the first questions stays in reach. */
+const maxPull = 0.6;
+
+/**
+ * The prior pulls a low estimate up, so a weak learner would get too many hard questions. Below the prior mean, the aim
+ * is therefore the estimate that the answers alone give.
+ */
+function targetOf({ pool, ability, given }: SittingState): number {
+  const { easing, weak } = pool.content.control;
+  const { prior } = pool.settings;
+  const first = ability.theta - (easing[given.length] ?? 0);
+  const below = prior.mean - ability.theta;
+  if (weak === undefined || below <= 0) return first;
+  const pull = Math.min(maxPull, (ability.sd / prior.sd) ** 2);
+  return Math.min(first, prior.mean - below / (1 - pull) - weak.easing * Math.min(1, below));
 }
 
 /** Assembles the rest of the test and selects its first item. Returns null if the bank has no items left. */
@@ -173,12 +197,14 @@ function nextOf(
     const candidates = [onText.filter(mayCome), others, onText].find((list) => list.length > 0);
     if (onText.length > 0) return { domain, candidates: candidates! };
   }
+  const known = pool.bank.domains.map(() => 0);
+  for (const i of given) known[pool.domainOfItem[i]!]! += information(pool.bank.items[i]!, state.ability.theta);
   const behind = pool.bank.domains.map(({ share }, d) => {
     // A text has several questions, so its domain waits until half of them are due.
     const waits = test.some((i) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0) ? (maxPerSet - 1) / 2 : 0;
-    return { d, by: share * (total + 1) - perDomain[d]! - waits };
+    return { d, by: share * (total + 1) - perDomain[d]! - waits, known: known[d]! };
   });
-  behind.sort((x, y) => y.by - x.by || x.d - y.d);
+  behind.sort((x, y) => (Math.abs(y.by - x.by) < 1e-9 ? x.known - y.known : y.by - x.by));
   for (const only of [mayCome, () => true]) {
     for (const { d } of behind) {
       const candidates = test.filter((i) => pool.domainOfItem[i] === d && only(i));

@@ -1,6 +1,7 @@
 import type { Uniform } from '../../platform/crypto/random.ts';
 import { confidenceInterval, type EapEstimate, momentsOf, type Posterior } from '../../engine/scoring/irt.ts';
 import type { Level } from '../../engine/scoring/levels.ts';
+import { massesBelow } from '../../engine/scoring/probabilities.ts';
 import type { ItemResponse } from '../../engine/scoring/score.ts';
 import { drawWorth, isMidSet, type Selection, selectItem, type SittingState, type Worth } from './content-selection.ts';
 import type { DeliveryPool } from './pool.ts';
@@ -104,10 +105,23 @@ export class AdaptiveSitting {
     if (isTimeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
-    if (this.ability.sd > settings.maxSe) return null;
     if (isMidSet(this.state())) return null;
+    if (this.#isClear()) return 'precise';
+    if (this.ability.sd > settings.maxSe) return null;
     const reach = settings.reachSds * expectedMove(this.ability.sd, this.given.length, settings);
     return cuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
+  }
+
+  /** Whether one level is nearly certain, or the level is low and further questions would hardly change it. */
+  #isClear(): boolean {
+    const { settings, cuts } = this.pool;
+    const { clear } = settings;
+    if (clear === undefined) return false;
+    const below = [0, ...massesBelow(this.posterior, cuts), 1];
+    if (below.some((mass, i) => i > 0 && mass - below[i - 1]! >= clear.probability)) return true;
+    const low = cuts.find(({ level }) => level === clear.low.below)!;
+    const move = expectedMove(this.ability.sd, this.given.length, settings);
+    return low.theta - this.ability.theta > clear.low.reachSds * move;
   }
 
   #stop(reason: StopReason): Stop {

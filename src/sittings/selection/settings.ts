@@ -11,6 +11,12 @@ export type DeliverySettings = {
   maxSe: number;
   /** To end early, every cut must be more than this many standard deviations (`expectedMove`) from the estimate. */
   reachSds: number;
+  /**
+   * From `minItems` on, a sitting ends when one level has this probability, whatever its standard error. It also ends
+   * when every cut from `low.below` up is more than `low.reachSds` expected moves above the estimate. Sittings that
+   * began with older settings lack this and `weak`.
+   */
+  clear?: { probability: number; low: { below: Level; reachSds: number } };
   content: ContentControl;
 };
 
@@ -33,6 +39,13 @@ export type ContentControl = {
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
   /** By how many logits the first questions aim below the estimate, so that a sitting begins with easy ones. */
   easing: readonly number[];
+  /** After `from` questions, no item is further than this above the estimate. */
+  maxAbove?: { from: number; logits: number };
+  /**
+   * Below the prior mean, the aim is lower than the estimate, by at most `easing` and the pull of the prior. From
+   * `below` logits under the mean, items more than `above` logits over the estimate come last.
+   */
+  weak?: { easing: number; below: number; above: number };
   /**
    * The most information that chance can outweigh. With a larger value, two learners of equal ability share fewer
    * items. `middle` applies near the prior mean, and `edge` from two logits away. `low` replaces `edge` below the mean.
@@ -53,7 +66,7 @@ export type ContentControl = {
 };
 
 /** From simulations of the shipped bank: with these values, sittings that end early meet the goal for precision. */
-const maxSe: Record<Subject, number> = { digital: 0.2943, english: 0.2975, maths: 0.3083 };
+const maxSe: Record<Subject, number> = { digital: 0.2915, english: 0.2922, maths: 0.304 };
 const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
 const maxWords: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
 const spread: Record<Subject, ContentControl['spread']> = {
@@ -68,11 +81,20 @@ const rest: Record<Subject, number> = { digital: 0.23, english: 0.13, maths: 0.1
 /** The lowest values in simulations with which each item reaches 1 in 100 learners near its level. */
 const turns: Record<Subject, number> = { digital: 0.02, english: 0.032, maths: 0.03 };
 
+/** The lowest values in simulations with which learners at −2 get at least 40 % right, and need at most 24 questions. */
+const weakEasing: Record<Subject, number> = { digital: 0.3, english: 0, maths: 0 };
+const low: Record<Subject, { below: Level; reachSds: number }> = {
+  digital: { below: 'entry', reachSds: 2.5 },
+  english: { below: 'entry2', reachSds: 1.7 },
+  maths: { below: 'entry2', reachSds: 1.7 },
+};
+
 export function defaultSettings(subject: Subject): DeliverySettings {
   return {
     maxSe: maxSe[subject],
     reachSds: reachSds[subject],
-    minItems: subject === 'digital' ? 20 : 24,
+    clear: { probability: 0.99, low: low[subject] },
+    minItems: 20,
     maxItems: 40,
     minPerDomain: 3,
     prior: standardPrior,
@@ -87,6 +109,8 @@ export function defaultSettings(subject: Subject): DeliverySettings {
       minOnTexts: 0.5,
       textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.33 },
       easing: [0.9, 0.45],
+      maxAbove: { from: 8, logits: 1.5 },
+      weak: { easing: weakEasing[subject], below: 0.5, above: 0.8 },
       spread: spread[subject],
       rotation: { share: turns[subject], within: 0.6, worth: 0.5, edge: 1.8 },
       rest: rest[subject],

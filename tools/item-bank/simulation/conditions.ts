@@ -1,7 +1,9 @@
 import { simulationRandom, standardNormal } from './random.ts';
 import type { Uniform } from '../../../src/platform/crypto/random.ts';
 import type { ScoredItem } from '../../../src/engine/scoring/cuts.ts';
+import { type Compared, compareDomains, domainSd } from '../../../src/engine/scoring/compare-domains.ts';
 import { probability } from '../../../src/engine/scoring/irt.ts';
+import type { ScoredAnswer } from '../../../src/engine/scoring/rules.ts';
 import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
 
 /** An item with the members that delivery balances, so that the report can count them. */
@@ -11,7 +13,12 @@ export type SimulatedItem = ScoredItem & { type?: string; statement?: string; sk
  * The learner of one simulated sitting. `chance`: the probability that the learner gets an item right as the nth
  * question.
  */
-export type Learner = { theta: number; chance: (index: number, question: number) => number };
+export type Learner = {
+  theta: number;
+  chance: (index: number, question: number) => number;
+  /** How far each domain's ability is from `theta`, if domains differ. */
+  deviations?: readonly number[];
+};
 export type MakeLearner = (draw: Uniform, index: number) => Learner;
 
 export const stress = {
@@ -161,6 +168,45 @@ function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParamete
       item * standardNormal(draw),
     c: one.c,
   }));
+}
+
+type Bank = { subject: string; items: readonly SimulatedItem[]; domains: readonly { name: string }[] };
+
+/** Learners whose domains differ from their overall ability, with the bank's difficulties and with harsh ones. */
+export function domainConditions(
+  bank: Bank,
+  seed: (name: string) => Uniform,
+): { name: string; learner: MakeLearner }[] {
+  const draw = simulationRandom(seed(`${bank.subject}:domains harsh banks`));
+  const harsh = Array.from({ length: stress.banks }, () => harshBank(bank.items, draw));
+  return [
+    { name: 'domains', learner: unequalDomains(bank, [bank.items]) },
+    { name: 'domains harsh', learner: unequalDomains(bank, harsh) },
+  ];
+}
+
+function unequalDomains({ items, domains }: Bank, truths: readonly (readonly ItemParameters[])[]): MakeLearner {
+  const domainOf = items.map(({ domain }) => domains.findIndex(({ name }) => name === domain));
+  return (draw, k) => {
+    const truth = truths[k % truths.length]!;
+    const theta = standardNormal(draw);
+    const deviations = domains.map(() => domainSd * standardNormal(draw));
+    return { theta, deviations, chance: (i) => probability(truth[i]!, theta + deviations[domainOf[i]!]!) };
+  };
+}
+
+/** The true difference of each domain from the others, and what a result says of it. */
+export function comparedOf(
+  deviations: readonly number[],
+  domains: readonly { name: string }[],
+  answers: readonly ScoredAnswer[],
+): { difference: number; compared: Compared | null }[] {
+  const total = deviations.reduce((sum, one) => sum + one, 0);
+  const names = domains.map(({ name }) => name);
+  return compareDomains(names, answers).map(({ compared }, d) => {
+    const others = (total - deviations[d]!) / (deviations.length - 1);
+    return { difference: deviations[d]! - others, compared };
+  });
 }
 
 /** Learners whose answers change in the middle. */

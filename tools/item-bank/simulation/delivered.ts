@@ -1,3 +1,4 @@
+import { momentsOf } from '../../../src/engine/scoring/irt.ts';
 import type { BankVersion } from '../../../src/engine/scoring/score.ts';
 import type { SimulatedItem } from './conditions.ts';
 
@@ -133,6 +134,10 @@ export type AtAbility = {
   bias: number;
   meanItems: number;
   meanInformation: number;
+  itemsSe: number;
+  /** The share of right answers, and the mean number of items that were too hard. */
+  right: number;
+  tooHard: number;
   /** The share of items that two of the learners have in common, and the share of the most used item. */
   overlap: Overlap;
   highest: number;
@@ -170,4 +175,39 @@ export function minGiven(
     item: rarest.id,
     under: shares.filter(({ share }) => share < min).map(({ id }) => id),
   };
+}
+
+/** The limit of decision 0017 for questions after the first eight. */
+const easyFrom = 8;
+const maxAbove = 1.5;
+
+/** The logs of each item's probabilities at the nodes. */
+export type Grid = { nodes: Float64Array; logPrior: Float64Array; logRight: Float64Array[]; logWrong: Float64Array[] };
+
+/** Counts the items that were too hard for the estimate at their time. */
+export function tooHardOf(
+  { nodes, logPrior, logRight, logWrong }: Grid,
+  items: readonly SimulatedItem[],
+  given: readonly number[],
+  rights: readonly boolean[],
+): number {
+  const logPosterior = logPrior.slice();
+  let count = 0;
+  given.forEach((i, n) => {
+    const { theta } = momentsOf(nodes, logPosterior);
+    if (n >= easyFrom && items[i]!.b > theta + maxAbove) count++;
+    const logs = (rights[n] ? logRight : logWrong)[i]!;
+    for (let k = 0; k < logs.length; k++) logPosterior[k]! += logs[k]!;
+  });
+  return count;
+}
+
+/** The estimate after all items of the bank. */
+export function fullBankTheta(grid: Grid, answers: (i: number) => boolean): number {
+  const logPosterior = grid.logPrior.slice();
+  for (let i = 0; i < grid.logRight.length; i++) {
+    const logs = (answers(i) ? grid.logRight : grid.logWrong)[i]!;
+    for (let k = 0; k < logs.length; k++) logPosterior[k]! += logs[k]!;
+  }
+  return momentsOf(grid.nodes, logPosterior).theta;
 }

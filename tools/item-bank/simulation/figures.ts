@@ -1,3 +1,4 @@
+import type { Compared } from '../../../src/engine/scoring/compare-domains.ts';
 import { widened } from '../../../src/engine/scoring/calibration.ts';
 import { confidenceInterval } from '../../../src/engine/scoring/irt.ts';
 import type { Level, Placement } from '../../../src/engine/scoring/levels.ts';
@@ -11,6 +12,11 @@ export type Outcome = {
   /** The standard error by the model. */
   se: number;
   items: number;
+  right: number;
+  /** The items after question 8 that are more than 1.5 logits above the estimate at that time. */
+  tooHard: number;
+  /** Each domain's true difference from the learner's others, and what the result says. Null if domains are equal. */
+  domains: readonly { difference: number; compared: Compared | null }[] | null;
   /** Whether the model's interval and the reported interval contain the true ability. */
   covered: boolean;
   reportedCovered: boolean;
@@ -194,6 +200,42 @@ function gapOf(statements: readonly (readonly [stated: number, came: boolean])[]
     mean: sum(({ stated, came }) => Math.abs(stated - came)) / statements.length,
     se: Math.sqrt(sum(({ came, results }) => came * (1 - came / results))) / statements.length,
     tenths: used.map(({ stated, came, results }) => ({ stated: stated / results, true: came / results, results })),
+  };
+}
+
+/** What results say of domains that differ. Each share is of domains that are compared, with the number of these. */
+export type DomainFigures = {
+  /** Domains at least `weakerBy` weaker, domains weaker by about as much, and domains that are not weaker. */
+  weakNamed: ShareOf;
+  aboutNamed: ShareOf;
+  wronglyNamed: ShareOf;
+  /** Of the domains that are named as weaker, those that are not. */
+  wrongOfNamed: ShareOf;
+  /** The domains that are compared, of all. */
+  compared: ShareOf;
+};
+export type ShareOf = { share: number | null; of: number };
+
+export const weakerBy = 0.7;
+const about = 0.1;
+
+export function domainFiguresOf(outcomes: readonly Outcome[]): DomainFigures {
+  const all = outcomes.flatMap(({ domains }) => domains ?? []);
+  const compared = all.filter((one) => one.compared !== null);
+  const isNamed = (one: (typeof all)[number]) => one.compared === 'weaker';
+  const shareOf = (base: typeof all, test: (one: (typeof all)[number]) => boolean): ShareOf => ({
+    share: base.length === 0 ? null : base.filter(test).length / base.length,
+    of: base.length,
+  });
+  const isWeak = ({ difference }: (typeof all)[number]) => difference <= -weakerBy;
+  const isAbout = ({ difference }: (typeof all)[number]) => Math.abs(difference + weakerBy) <= about;
+  const isNotWeaker = ({ difference }: (typeof all)[number]) => difference >= 0;
+  return {
+    weakNamed: shareOf(compared.filter(isWeak), isNamed),
+    aboutNamed: shareOf(compared.filter(isAbout), isNamed),
+    wronglyNamed: shareOf(compared.filter(isNotWeaker), isNamed),
+    wrongOfNamed: shareOf(compared.filter(isNamed), isNotWeaker),
+    compared: shareOf(all, (one) => one.compared !== null),
   };
 }
 

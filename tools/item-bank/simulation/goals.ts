@@ -1,4 +1,5 @@
 import type { Subject } from '../../../src/engine/scoring/levels.ts';
+import type { AtAbility } from './delivered.ts';
 import { givenLeast } from './simulate.ts';
 import type { SimulationReport } from './simulate.ts';
 import type { ConditionFigures } from './figures.ts';
@@ -139,6 +140,43 @@ const intervalGoals: Goal[] = [
   },
 ];
 
+const weakTheta = -2;
+const ofWeak = (measure: (at: AtAbility) => Measured) => (r: SimulationReport) =>
+  measure(r.abilities.find(({ theta }) => theta === weakTheta)!);
+
+/** A weak learner is not kept long, and gets some answers right. */
+const weakGoals: Goal[] = [
+  {
+    goal: 'answers right of learners at θ = −2',
+    measure: ofWeak(({ right, learners, meanItems }) => share(right, learners * meanItems)),
+    min: 0.4,
+  },
+  {
+    goal: 'number of items of learners at θ = −2',
+    measure: ofWeak(({ meanItems, itemsSe }) => ({ figure: meanItems, se: itemsSe })),
+    max: 24,
+  },
+  {
+    goal: 'items after question 8 more than 1.5 logits above the estimate, learners at θ = −2',
+    measure: ofWeak(({ tooHard }) => ({ figure: tooHard, se: null })),
+    max: 0,
+  },
+];
+
+/** Domains that differ by a standard deviation of half a logit; of these, the ones that a result compares. */
+const domainGoals: Goal[] = [
+  {
+    goal: 'domains at least 0.7 logits weaker than the others that are named',
+    measure: ({ domains: [{ weakNamed }] }) => share(weakNamed.share, weakNamed.of),
+    min: 0.6,
+  },
+  {
+    goal: 'domains not weaker than the others that are named as weaker',
+    measure: ({ domains: [{ wronglyNamed }] }) => share(wronglyNamed.share, wronglyNamed.of),
+    max: 0.1,
+  },
+];
+
 const decisionGoals: Goal[] = [
   { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), min: 0.91 },
   {
@@ -198,6 +236,8 @@ function goalsOf(subject: Subject): Goal[] {
       min: 0.2,
     },
     ...deliveryGoals(subject),
+    ...weakGoals,
+    ...domainGoals,
     ...honestyGoals,
     {
       goal: 'RQF level right where nothing is flagged',

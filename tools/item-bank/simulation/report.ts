@@ -1,5 +1,6 @@
 import { calibrationSd } from '../../../src/engine/scoring/calibration.ts';
 import type { GoalResult } from './goals.ts';
+import type { DomainFigures, ShareOf } from './figures.ts';
 import type { SimulationReport } from './simulate.ts';
 import type { SubjectBank } from '../../../src/engine/item-bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from './gaps.ts';
@@ -19,10 +20,16 @@ const figure = (value: number | null, places = 3): string =>
 const inCell = (text: string): string => text.replaceAll('|', '\\|');
 
 /** Goals that are measured as numbers, not as shares. */
-const plainGoals = new Set(['mean number of items', 'RMSE of θ', 'reliability']);
+const plainGoals = new Set([
+  'mean number of items',
+  'RMSE of θ',
+  'reliability',
+  'number of items of learners at θ = −2',
+  'items after question 8 more than 1.5 logits above the estimate, learners at θ = −2',
+]);
 
 function goalRow({ goal, figure: value, se, min, max, met }: GoalResult): string {
-  const places = goal === 'mean number of items' ? 1 : 3;
+  const places = goal.includes('number of items') ? 1 : 3;
   const show = (number: number | null, finer = 0) =>
     plainGoals.has(goal) ? figure(number, places + finer) : percent(number, 1 + finer);
   const bounds = [min === undefined ? '' : `≥ ${show(min)}`, max === undefined ? '' : `≤ ${show(max)}`]
@@ -207,6 +214,26 @@ function changeLines({ changes, population }: SimulationReport): string[] {
   ];
 }
 
+function domainLines({ domains }: SimulationReport): string[] {
+  const of = (figure: (one: DomainFigures) => ShareOf) =>
+    domains
+      .map(figure)
+      .map(({ share, of: base }) => (share === null ? '–' : shareOf(share, base)))
+      .join(' | ');
+  return [
+    'Learners whose domains differ from each other by N(0, 0.5²): what results say of the domains that they compare.',
+    '',
+    '| Domains | The model | The harsh bank |',
+    '|---|---:|---:|',
+    `| compared, of all domains | ${of((one) => one.compared)} |`,
+    `| at least 0.7 logits weaker than the others: named as weaker | ${of((one) => one.weakNamed)} |`,
+    `| 0.6 to 0.8 logits weaker than the others: named as weaker | ${of((one) => one.aboutNamed)} |`,
+    `| not weaker than the others: named as weaker | ${of((one) => one.wronglyNamed)} |`,
+    `| named as weaker: not weaker | ${of((one) => one.wrongOfNamed)} |`,
+    '',
+  ];
+}
+
 function retakeLines({ retakes }: SimulationReport): string[] {
   return [
     'Sittings of one learner within a year, the ability unchanged. An item that was seen is taken to be as hard as before.',
@@ -297,6 +324,7 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     ...stressLines(report),
     ...deliveredLines(report),
     ...changeLines(report),
+    ...domainLines(report),
     ...retakeLines(report),
     `![Information against ability](${plots}/${subject}-information.svg)`,
     '',

@@ -8,7 +8,6 @@ import {
   information,
   logPriorAt,
   logProbabilities,
-  momentsOf,
   quadratureNodes,
 } from '../../../src/engine/scoring/irt.ts';
 import type { EapEstimate, Posterior } from '../../../src/engine/scoring/irt.ts';
@@ -18,14 +17,13 @@ import { personFit } from '../../../src/engine/scoring/person-fit.ts';
 import { levelProbabilities } from '../../../src/engine/scoring/probabilities.ts';
 import { decidingRule, placeByIrt, reconcile } from '../../../src/engine/scoring/reconcile.ts';
 import { placeByRules } from '../../../src/engine/scoring/rules.ts';
-import { prepareBank } from '../../../src/engine/scoring/score.ts';
-import type { BankVersion, ScoringBank } from '../../../src/engine/scoring/score.ts';
-import { changeConditions, honest, stress, stressConditions } from './conditions.ts';
+import { type BankVersion, prepareBank, type ScoringBank } from '../../../src/engine/scoring/score.ts';
+import { changeConditions, comparedOf, domainConditions, honest, stress, stressConditions } from './conditions.ts';
 import type { ChangeName, Learner, MakeLearner, SimulatedItem, StressName } from './conditions.ts';
-import { DeliveredContent, exposureOf, minGiven, overlapOf } from './delivered.ts';
-import type { AtAbility, ContentFigures, Exposure } from './delivered.ts';
-import { decisionsAt, figuresOf, meanOf, squaredError, standardErrorOf } from './figures.ts';
-import type { ConditionFigures, Decisions, Outcome } from './figures.ts';
+import { DeliveredContent, exposureOf, fullBankTheta, minGiven, overlapOf, tooHardOf } from './delivered.ts';
+import type { AtAbility, ContentFigures, Exposure, Grid } from './delivered.ts';
+import { decisionsAt, domainFiguresOf, figuresOf, meanOf, squaredError, standardErrorOf } from './figures.ts';
+import type { ConditionFigures, Decisions, DomainFigures, Outcome } from './figures.ts';
 
 /**
  * Simulates a bank: learners of known ability answer by the model, and the results are compared with the truth. Real
@@ -76,6 +74,8 @@ export type SimulationReport = {
   abilities: AtAbility[];
   minGiven: { share: number; item: string; under: string[]; learners: number };
   stress: { name: StressName; note: string; figures: ConditionFigures }[];
+  /** Learners whose domains differ by a standard deviation of half a logit; then those who also meet the harsh bank. */
+  domains: [DomainFigures, DomainFigures];
   changes: { name: ChangeName; note: string; learners: number; found: number }[];
   /** Several sittings of one learner within a year. */
   retakes: { sitting: number; learners: number; rmse: number; se: number; meanItems: number; repeated: number }[];
@@ -137,6 +137,7 @@ export function prepareSimulation(setup: SimulationSetup): Simulation {
       learner,
     })),
     ...changeConditions(items).map(({ name, learner }) => ({ name, learners: part, judge: true, learner })),
+    ...domainConditions(setup.bank, setup.seed).map(({ name, learner }) => ({ name, learners: 2 * part, learner })),
     { name: retakesName, learners: Math.max(10, Math.round(part / 2)), learner: (draw) => plain(standardNormal(draw)) },
   ];
   return { bench, conditions: new Map(conditions.map((condition) => [condition.name, condition])) };
@@ -227,6 +228,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
       note,
       figures: figures(name),
     })),
+    domains: [domainFiguresOf(resultOf('domains').outcomes), domainFiguresOf(resultOf('domains harsh').outcomes)],
     changes: changeConditions(items).map(({ name, note }) => {
       const { learners, changed } = figures(name);
       return { name, note, learners, found: changed! };
@@ -235,15 +237,11 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
   };
 }
 
-type Bench = {
+type Bench = Grid & {
   setup: SimulationSetup;
   prepared: ScoringBank;
   gateCut: number;
   domainOf: number[];
-  nodes: Float64Array;
-  logPrior: Float64Array;
-  logRight: Float64Array[];
-  logWrong: Float64Array[];
 };
 
 function makeBench(setup: SimulationSetup): Bench {
@@ -277,7 +275,7 @@ function run(bench: Bench, condition: Condition): Pick<ConditionResult, 'outcome
     const { delivered, rights } = sit(setup.adaptive, learner, uniforms, draw);
     given.push(delivered.given);
     setup.progress?.();
-    const outcome = outcomeOf(bench, learner.theta, rights, delivered, condition.judge === true);
+    const outcome = outcomeOf(bench, learner, rights, delivered, condition.judge === true);
     if (!condition.compare) return outcome;
     const answers = (i: number) => uniforms[i]! < learner.chance(i, 1);
     return {
@@ -311,7 +309,7 @@ function sit(
 
 function outcomeOf(
   bench: Bench,
-  theta: number,
+  { theta, deviations }: Learner,
   rights: readonly boolean[],
   { given, ability, posterior }: Delivered,
   judge: boolean,
@@ -333,6 +331,9 @@ function outcomeOf(
     estimate: ability.theta,
     se: ability.sd,
     items: given.length,
+    right: rights.filter(Boolean).length,
+    tooHard: tooHardOf(bench, items, given, rights),
+    domains: deviations === undefined ? null : comparedOf(deviations, domains, answers),
     covered: model.low <= theta && theta <= model.high,
     reportedCovered: ci.low <= theta && theta <= ci.high,
     truth,
@@ -378,7 +379,7 @@ function countsOf({ setup }: Bench, { given }: ConditionResult): Float64Array {
 function abilityOf(bench: Bench, theta: number, result: ConditionResult): AtAbility {
   const { items } = bench.setup.bank;
   const counts = countsOf(bench, result);
-  const { learners, rmse, bias, meanSe, meanItems } = figuresOf(result.outcomes);
+  const { learners, rmse, bias, meanSe, meanItems, standardErrors } = figuresOf(result.outcomes);
   let total = 0;
   for (const given of result.given) for (const i of given) total += information(items[i]!, theta);
   return {
@@ -389,6 +390,9 @@ function abilityOf(bench: Bench, theta: number, result: ConditionResult): AtAbil
     meanSe,
     meanItems,
     meanInformation: total / learners,
+    itemsSe: standardErrors.meanItems,
+    right: meanOf(result.outcomes, (o) => o.right) / meanItems,
+    tooHard: meanOf(result.outcomes, (o) => o.tooHard),
     overlap: overlapOf(counts, result.given),
     highest: Math.max(...counts) / learners,
   };
@@ -431,13 +435,4 @@ function retakesOf(bench: Bench, condition: Condition): SimulationReport['retake
       repeated: repeated / given,
     };
   });
-}
-
-function fullBankTheta(bench: Bench, answers: (i: number) => boolean): number {
-  const logPosterior = bench.logPrior.slice();
-  for (let i = 0; i < bench.logRight.length; i++) {
-    const logs = (answers(i) ? bench.logRight : bench.logWrong)[i]!;
-    for (let k = 0; k < logs.length; k++) logPosterior[k]! += logs[k]!;
-  }
-  return momentsOf(bench.nodes, logPosterior).theta;
 }
