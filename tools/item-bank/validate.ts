@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
-import { itemForms, Passage, renderedForms } from '../../src/engine/item-bank/schema.ts';
+import { itemForms, maxProvisionalA, Passage, renderedForms } from '../../src/engine/item-bank/schema.ts';
+import type { Item } from '../../src/engine/item-bank/schema.ts';
 import { schemas } from '../../src/platform/validation/type.ts';
 
 type Validator = {
@@ -30,7 +31,12 @@ function faultsByType(forms: Record<string, TSchema>, value: unknown): string[] 
 
 /** What is wrong with the shape of an item, in sentences without a subject; empty if nothing is. */
 export function itemFaults(value: unknown): string[] {
-  return faultsByType(itemForms, value);
+  const found = faultsByType(itemForms, value);
+  if (found.length > 0) return found;
+  const { a, calibration } = value as Item;
+  return calibration === 'provisional' && a > maxProvisionalA
+    ? [`/a must be <= ${maxProvisionalA} until the item is calibrated`]
+    : [];
 }
 
 /** What is wrong with the shape of what a template made. */

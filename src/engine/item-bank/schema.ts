@@ -170,6 +170,9 @@ export const TextKey = object({
 });
 export type TextKey = Static<typeof TextKey>;
 
+/** A higher discrimination that was only judged would flatter the simulation. */
+export const maxProvisionalA = 1.3;
+
 const common = {
   id: ItemId,
   subject: oneOf(subjects),
@@ -185,8 +188,8 @@ const common = {
    * and open sittings refer to its ID.
    */
   state: Type.Optional(oneOf(['live', 'pilot', 'retired'])),
-  /** Discrimination in the logistic metric (D = 1). The maximum is 1.3 until real answers calibrate the items. */
-  a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
+  /** Discrimination in the logistic metric (D = 1). Provisional items have at most `maxProvisionalA`. */
+  a: Type.Number({ minimum: 0.3, maximum: 3 }),
   /** Difficulty, on the scale of θ. */
   b: Type.Number({ minimum: -4, maximum: 4 }),
   /** Pseudo-guessing: the chance that a blind guess is right, to 4 decimals. A chance below 0.02 is stored as 0. */

@@ -66,11 +66,13 @@ function headFindings(item: Item, rendered: RenderedItem): Finding[] {
         : 'says something about a calculator, but is not maths',
     );
   const c = fixedC(rendered);
-  if (Math.abs(item.c - c) > 0.00005) fault('parameters', `c is ${item.c}, and must be ${c} for this item`);
+  const isProvisional = item.calibration === 'provisional';
+  if (isProvisional && Math.abs(item.c - c) > 0.00005)
+    fault('parameters', `c is ${item.c}, and must be ${c} for this item`);
   const [min, max] = targetB[item.level];
   if (item.b < min - bMargin || item.b > max + bMargin)
     findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${min} to ${max}`));
-  if (item.a < discriminationRange[0] || item.a > discriminationRange[1])
+  if (isProvisional && (item.a < discriminationRange[0] || item.a > discriminationRange[1]))
     findings.push(
       warning('parameters', item.id, `a is ${item.a}; the provisional range is ${discriminationRange.join(' to ')}`),
     );

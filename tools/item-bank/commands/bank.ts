@@ -18,6 +18,7 @@ import type { Domain } from '../../../src/engine/item-bank/schema.ts';
 import { outcomeTable } from '../../../src/sandbox/data/outcomes.ts';
 import { BankFault } from '../../../src/engine/scoring/cuts.ts';
 import { outcomeSources } from '../simulation/outcomes.ts';
+import { calibrateBank } from './calibrate.ts';
 import { markBank } from './mark.ts';
 import { readReadings, unreadBank } from './readings.ts';
 import { makeOutcomes } from './outcomes.ts';
@@ -234,4 +235,13 @@ const importBank = command({
   },
 });
 
-export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank, makeOutcomes, unreadBank];
+export const commands: Command[] = [
+  check,
+  exportBank,
+  importBank,
+  markBank,
+  simulateBank,
+  calibrateBank,
+  makeOutcomes,
+  unreadBank,
+];

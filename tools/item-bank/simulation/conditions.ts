@@ -150,7 +150,7 @@ function answerConditions(items: readonly SimulatedItem[]): StressCondition[] {
 }
 
 /** Draws correlated errors, because authors misjudge a full level, domain or type of question in the same direction. */
-function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParameters[] {
+export function harshBank(items: readonly SimulatedItem[], draw: Uniform): ItemParameters[] {
   const { level, domain, type, item, discrimination } = stress.harsh;
   const shifts = new Map<string, number>();
   const shared = (name: string, sd: number) => {
