@@ -95,7 +95,7 @@ const machineText = `
   organisation_deletion.audit_end organisation_deletion.certificate organisation_deletion.counts review.flags
   review.outcome review.subject retention_policy.changed_by retention_policy.months service_secret.fingerprint
   saved_view.path scheduled_report.every scheduled_report.page distance_total.subject organisation.table_columns sitting.bank_version sitting.status sitting.stop sitting.subject sitting.withheld sitting_item.item_id
-  sitting_item.outcome sitting_item.seed user_account.password user_account.recovery_codes user_account.totp_secret
+  sitting_item.device sitting_item.language sitting_item.outcome sitting_item.seed user_account.password user_account.recovery_codes user_account.totp_secret
   user_identity.issuer user_identity.subject user_invitation.invited_by user_invitation.role user_membership.role
   user_session.client user_session.pending_totp user_session.stage webhook_endpoint.earlier_secrets
   webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret webhook_endpoint.status
