@@ -33,7 +33,12 @@ type Reply = readonly [status: number, type: string, body: string];
 const statusPath = /^\/status(?:\/([0-9a-f-]{36}))?(\.json)?$/;
 
 /** The page of all organisations or of one, or its JSON. */
-async function statusReply(source: OperationsSource, [, id, json]: RegExpExecArray): Promise<Reply> {
+async function statusReply(
+  source: OperationsSource,
+  host: string | undefined,
+  [, id, json]: RegExpExecArray,
+): Promise<Reply> {
+  if (!isOwnHost(host)) return otherHost;
   const status = await source.status().catch(() => null);
   if (status === null) return [503, 'text/plain', 'The database does not answer. Read the log of the service.'];
   const one = id === undefined ? undefined : status.organisations.find(({ organisation_id: of }) => of === id);
@@ -78,17 +83,12 @@ export async function startOperations(
     const asked = statusPath.exec(path);
     const found =
       asked !== null
-        ? async () => (isOwnHost(request.headers.host) ? statusReply(current, asked) : otherHost)
+        ? () => statusReply(current, request.headers.host, asked)
         : Object.hasOwn(answers, path)
           ? answers[path]
           : undefined;
-    const answer =
-      found === undefined
-        ? Promise.resolve([404, 'text/plain', ''] as const)
-        : reads
-          ? found()
-          : Promise.resolve([405, 'text/plain', ''] as const);
-    answer.then(
+    const refused = async (): Promise<Reply> => [found === undefined ? 404 : 405, 'text/plain', ''];
+    (found !== undefined && reads ? found : refused)().then(
       ([status, type, body]) =>
         response
           .writeHead(status, { ...noSniff, ...statusHeaders, 'content-type': type, 'cache-control': 'no-store' })
