@@ -74,7 +74,7 @@ suite('drawings', () => {
       const svg = figureHtml(figure).text;
       assert.match(
         svg,
-        /^<figure class="chart"><figcaption>[^<]+<\/figcaption><svg viewBox="0 0 320 [\d.]+" role="img"/,
+        /^<figure class="chart \w+"><figcaption>[^<]+<\/figcaption><svg viewBox="0 0 320 [\d.]+" role="img"/,
       );
       assert.doesNotMatch(svg, /NaN|undefined|style=/);
     }
