@@ -201,7 +201,8 @@ test('a domain that runs out gives way to the others', () => {
   const items = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
   const random = seededRandom('scarce');
   const { clear: _, ...endless } = { ...defaultSettings('maths'), maxSe: 0 };
-  const pool = preparePool({ ...bank, items }, endless);
+  const { maxAbove: _limit, ...content } = endless.content;
+  const pool = preparePool({ ...bank, items }, { ...endless, content });
   const { given } = deliver(pool, () => random.float() < 0.5, random);
   assert.equal(given.length, 40);
   assert.equal(given.filter((i) => pool.domainOfItem[i] === 2).length, 6);

@@ -68,12 +68,6 @@ export function comparedWords({ compared, difference, difference_se: se }: Compa
   return difference == null || se == null ? word : `${word}: ${decimal(difference, 1)} ± ${decimal(se, 1)} levels`;
 }
 
-/** How certain the sign of a difference is, in per cent (logistic approximation of the normal distribution). */
-export function certaintyPct({ difference, difference_se: se }: Comparison): number | null {
-  if (difference == null || se == null || se === 0) return null;
-  return Math.min(99, Math.round(100 / (1 + Math.exp((-1.702 * Math.abs(difference)) / se))));
-}
-
 export function levelCodeWords(code: number | null): string {
   return code === null
     ? ''

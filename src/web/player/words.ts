@@ -1,5 +1,4 @@
 import { longDay } from '../../platform/time/dates.ts';
-import { certaintyPct } from '../../records/evidence/wording.ts';
 import type { ResultContent, ShownDomain } from '../../records/results/body.ts';
 import { isClose } from '../../engine/scoring/probabilities.ts';
 import type { ScoredResult } from '../../engine/scoring/score.ts';
@@ -91,6 +90,12 @@ export function areaWords({ compared, status }: ShownDomain): string {
 export function sureWords(domain: ShownDomain): string {
   const sure = certaintyPct(domain);
   return sure === null || domain.compared === 'same' ? '' : ` (we are about ${sure}\u00a0% sure)`;
+}
+
+/** How certain the sign of a difference is, in per cent (logistic approximation of the normal distribution). */
+function certaintyPct({ difference, difference_se: se }: ShownDomain): number | null {
+  if (difference == null || se == null || se === 0) return null;
+  return Math.min(99, Math.round(100 / (1 + Math.exp((-1.702 * Math.abs(difference)) / se))));
 }
 
 /** @param next the level to which the learner goes on, if the areas are measured there */
