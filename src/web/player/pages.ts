@@ -180,7 +180,7 @@ ${last.unfinished ? html`<p class="note">This assessment was closed, because it 
 ${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}
 ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
-<h2>Area by area</h2><dl class="facts">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, last.content.recommended_next_level)}</dd></div>`)}</dl>`;
+<h2>Area by area</h2><dl class="facts areas">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, last.content.recommended_next_level)}</dd></div>`)}</dl>`;
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {
