@@ -1,6 +1,7 @@
 import type { App } from '../platform/app.ts';
 import type { Tx } from '../platform/db/database.ts';
 import { findInvitation, type Invitation, readInvitationToken } from './invitations/invitations.ts';
+import { type RetakeWait, retakeWaits } from './invitations/retakes.ts';
 import type { Subject } from '../engine/scoring/levels.ts';
 import { findSittings, type SittingRow } from './store.ts';
 import { idleMs } from './working-time.ts';
@@ -13,8 +14,10 @@ export type Link = {
   open: SittingRow | null;
   /** The newest ended sitting, void ones included. */
   last: SittingRow | null;
-  /** The first subject that has no result yet. */
+  /** The first subject that has no result yet. On the learner's pages, also one that need not wait. */
   next: Subject | null;
+  /** Why `next` is null although subjects are left: the gap between two assessments is not over. */
+  wait: RetakeWait | null;
   /** Whether it is too late to begin a sitting. An open sitting can still be finished. */
   expired: boolean;
   /** Whether the page shows results: until the link expires, and for 48 hours after a sitting that closed later. */
@@ -29,7 +32,18 @@ export async function openLink(app: App, token: string): Promise<Link | null> {
     findInvitation(app.db, named.organisationId, named.invitationId),
     findSittings(app.db, named.organisationId, named.invitationId),
   ]);
-  return linkOf(app, invitation, sittings);
+  const link = linkOf(app, invitation, sittings);
+  return link === null ? null : withWait(app, link);
+}
+
+/** Moves `next` to a subject that need not wait. */
+async function withWait(app: App, link: Link): Promise<Link> {
+  if (link.open !== null || link.next === null || link.expired) return link;
+  const left = link.subjects.flatMap(({ subject, sitting }) => (sitting?.status === 'completed' ? [] : [subject]));
+  const waits = await retakeWaits(app.db, link.invitation, left, app.clock.nowMs());
+  const next = left.find((subject) => !waits.some((wait) => wait.subject === subject)) ?? null;
+  const wait = next === null ? waits.reduce((first, one) => (one.fromMs < first.fromMs ? one : first)) : null;
+  return { ...link, next, wait };
 }
 
 /** Reads a link inside a transaction, which has one connection and so one query at a time. */
@@ -65,6 +79,7 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
     open: subjects.find(({ sitting }) => sitting?.status === 'open')?.sitting ?? null,
     last,
     next: subjects.find(({ sitting }) => sitting?.status !== 'completed')?.subject ?? null,
+    wait: null,
     expired,
     readable: !expired || (closedMs >= expiresMs && app.clock.nowMs() < closedMs + idleMs),
   };

@@ -5,6 +5,7 @@ import type { RenderedItem } from '../engine/item-bank/schema.ts';
 import type { ItemOutcome, ScoredResult } from '../engine/scoring/score.ts';
 import { banksOf } from './scoring/banks.ts';
 import { changeFlag, courseOf } from './scoring/engagement-flags.ts';
+import { repeatedWords } from './scoring/repeated.ts';
 import { suspensionsDuring } from './suspension.ts';
 import { findItems, findSittingOfResult, type SittingItemRow } from './store.ts';
 
@@ -70,12 +71,13 @@ export async function reviewSitting(app: App, organisationId: number, assessment
 export type SittingReview = NonNullable<Awaited<ReturnType<typeof reviewSitting>>>['review'];
 
 export function flagWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended'>): string[] {
-  const { few_answers: few, fast, change } = signs;
+  const { few_answers: few, fast, change, repeated } = signs;
   return [
     ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.min}`]),
     ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
     ...(fast === undefined ? [] : [`${fast.answers} of ${fast.of} answers came faster than the question can be read`]),
     ...(change === undefined ? [] : [`from some question on the answers were much ${change}`]),
+    ...(repeated === undefined ? [] : [repeatedWords(repeated)]),
   ];
 }
 

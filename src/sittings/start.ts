@@ -4,6 +4,7 @@ import { auditAct } from '../platform/audit/act.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { cancelReminder } from './invitations/email-templates.ts';
 import { findInvitation } from './invitations/invitations.ts';
+import { retakeWaits } from './invitations/retakes.ts';
 import { takeStartCode } from './invitations/start-code.ts';
 import { banksOf } from './scoring/banks.ts';
 import type { Link } from './link.ts';
@@ -18,7 +19,8 @@ import { seenForMs, timeLimitMs } from './working-time.ts';
 export const learnerActor = 'learner';
 
 /**
- * Begins the link's next subject, unless a sitting is open, all subjects are done or the link has expired. A learner
+ * Begins the link's next subject, unless a sitting is open, all subjects are done, the link has expired or the gap
+ * between two assessments is not over. A learner
  * has only one open sitting in a subject, so the first of two requests begins it. Bank version, settings, time limit,
  * seed and the items that the learner saw lately are fixed here.
  * @param code the code that a supervisor released, if the invitation requires a code
@@ -38,6 +40,8 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     // An open sitting is checked before the code, because the code would otherwise be used up without a new sitting.
     const before = await invitationOfOpenSitting(work.tx, learner);
     if (before !== undefined) return before;
+    // A sitting that ends at this moment is open above, or its result is found here.
+    if ((await retakeWaits(work.tx, held, [subject], work.nowMs)).length > 0) return invitation_id;
     const release = needsCode ? await takeStartCode(work, organisation_id, invitation_id, code) : null;
     if (needsCode && release === null) return null;
     const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);

@@ -144,7 +144,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
 /** Warnings about how the learner answered. The page shows these warnings with the result's flags. */
 export function engagementFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
   if (sitting === undefined) return [];
-  const { few_answers: few, fast, change } = sitting.signs ?? {};
+  const { few_answers: few, fast, change, repeated } = sitting.signs ?? {};
   const findOut = 'Find out how the sitting was taken before the result is relied on.';
   const flags: [label: string, text: string | false | undefined][] = [
     [
@@ -166,6 +166,12 @@ export function engagementFlags(sitting: EvidenceSitting | undefined): { label: 
       change &&
         `From some question on the answers were much ${change} than those before, as when somebody ` +
           `${change === 'better' ? 'is helped' : 'gives up'}. About 3 in 100 sittings show this by chance. ${findOut}`,
+    ],
+    [
+      'Repeated questions',
+      repeated &&
+        `${repeated.questions} of ${repeated.of} questions were also in an earlier sitting of this learner. ` +
+          'If the learner remembered them, the level is too high.',
     ],
   ];
   return flags.flatMap(([label, text]) => (text ? { label, text } : []));

@@ -14,6 +14,8 @@ export type EvidenceEngagementFlags = {
   /** `answers`: the number of answers given faster than the question can be read. `of`: the number of all answers. */
   fast?: { answers: number; of: number };
   change?: 'better' | 'worse';
+  /** How many of the questions the learner had seen in earlier sittings. */
+  repeated?: { questions: number; of: number };
 };
 
 /** `seconds`: working time without pauses. `asked`: what the question asked; absent in older editions. */

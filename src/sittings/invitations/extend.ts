@@ -43,3 +43,19 @@ export async function extendInvitation(
     ...(retakeReason === null ? {} : { retake_reason: retakeReason }),
   });
 }
+
+/**
+ * Lets the learner begin although the gap between two assessments is not over.
+ * @returns undefined if there is no open invitation, or it has a reason already
+ */
+export async function allowRetake(
+  work: UnitOfWork,
+  organisationId: number,
+  invitationId: string,
+  reason: string,
+): Promise<Invitation | undefined> {
+  await lockFeed(work, organisationId);
+  const found = await findInvitation(work.tx, organisationId, invitationId, 'update');
+  if (found?.status !== 'open' || found.retake_reason !== null) return undefined;
+  return adjustInvitation(work, organisationId, invitationId, { retake_reason: reason });
+}

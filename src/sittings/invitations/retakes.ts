@@ -1,7 +1,8 @@
 import { longDay } from '../../platform/time/dates.ts';
 import { statement, type Tx } from '../../platform/db/database.ts';
-import type { Organisation } from '../../organisations/organisations.ts';
-import { subjects as allSubjects } from '../../engine/scoring/levels.ts';
+import { type Organisation, readOrganisation } from '../../organisations/organisations.ts';
+import { type Subject, subjects as allSubjects } from '../../engine/scoring/levels.ts';
+import type { Invitation } from './invitations.ts';
 
 const newestResults = statement('invitation.newest_results')`
   select f.learner_id, f.facet >> 3 as subject, max(f.assessed_at) as at from assessment_feed f
@@ -50,4 +51,39 @@ export function soonWords(
   return soon.length === 0
     ? null
     : `a reason, because the learner was assessed in ${soon.join(', ')}: less than ${gap} days ago`;
+}
+
+/** The last assessment in a subject, and the time from which the learner may begin another, in ms since 1970. */
+export type RetakeWait = { subject: Subject; lastMs: number; fromMs: number };
+
+/** The waits for the subjects of an invitation that have no result under it. */
+export async function waitsOfInvitation(tx: Tx, invitation: Invitation, nowMs: number): Promise<RetakeWait[]> {
+  const { organisation_id, invitation_id } = invitation;
+  const done = (await satUnder(tx, organisation_id, [invitation_id])).get(invitation_id) ?? [];
+  const left = (invitation.subjects as Subject[]).filter((subject) => !done.includes(subject));
+  return retakeWaits(tx, invitation, left, nowMs);
+}
+
+/**
+ * The subjects that the learner may not begin yet, because the gap between two assessments is not over. Results from
+ * other invitations and imports count, too. A reason on the invitation allows an early retake.
+ */
+export async function retakeWaits(
+  tx: Tx,
+  {
+    organisation_id: id,
+    learner_id,
+    retake_reason,
+  }: Pick<Invitation, 'organisation_id' | 'learner_id' | 'retake_reason'>,
+  subjects: readonly Subject[],
+  nowMs: number,
+): Promise<RetakeWait[]> {
+  if (retake_reason !== null || subjects.length === 0) return [];
+  const organisation = await readOrganisation(tx, id);
+  const recent = await recentResults(tx, organisation, [learner_id], nowMs);
+  return subjects.flatMap((subject) => {
+    const at = recent.get(`${learner_id} ${subject}`);
+    if (at === undefined) return [];
+    return [{ subject, lastMs: at / 1000, fromMs: at / 1000 + organisation.retake_gap_days! * 86_400_000 }];
+  });
 }

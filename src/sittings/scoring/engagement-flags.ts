@@ -94,7 +94,7 @@ export function changeFlag({ personFit }: ScoredResult): Pick<EvidenceEngagement
  * @param suspended the organisation's suspensions during the sitting
  */
 export function courseOf(
-  sitting: Pick<SittingRow, 'settings' | 'stop'>,
+  sitting: Pick<SittingRow, 'settings' | 'stop' | 'withheld'>,
   bank: Bank,
   rows: readonly SittingItemRow[],
   suspended: { count: number; seconds: number },
@@ -104,9 +104,12 @@ export function courseOf(
   const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
   const few = fewAnswers(sitting, answered);
   const fast = countFast(bank, items);
+  const scored = items.filter(({ outcome }) => outcome !== 'not_reached');
+  const seen = scored.filter(({ item_id }) => sitting.withheld.includes(item_id)).length;
   const signs: EvidenceEngagementFlags = {
     ...(few === null ? {} : { few_answers: few }),
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
+    ...(seen === 0 ? {} : { repeated: { questions: seen, of: scored.length } }),
   };
   const measured = rows.every(({ working_ms }) => working_ms !== null);
   // Pauses are counted when they end. A pause that never ended may still have time from a suspension, which is left
@@ -114,7 +117,7 @@ export function courseOf(
   const pausedMs = rows.reduce((sum, { pauses, paused_ms }) => sum + (pauses === 0 ? 0 : paused_ms), 0);
   return {
     ended: (JSON.parse(sitting.stop!) as SittingStop).reason,
-    not_reached: items.filter(({ outcome }) => outcome === 'not_reached').length,
+    not_reached: items.length - scored.length,
     ...(measured
       ? {
           pauses: { count: rows.reduce((sum, { pauses }) => sum + pauses, 0), seconds: Math.round(pausedMs / 1000) },
@@ -123,18 +126,16 @@ export function courseOf(
     ...(suspended.count === 0 ? {} : { suspended }),
     ...(pilots === 0 ? {} : { pilots }),
     signs,
-    items: items
-      .filter(({ outcome }) => outcome !== 'not_reached')
-      .map(({ item_id, outcome, working_ms, rendered }) => {
-        const { domain, skill } = bank.item(item_id)!;
-        const { type } = JSON.parse(rendered) as RenderedItem;
-        return {
-          id: item_id,
-          right: outcome === 'right',
-          ...(outcome === 'skipped' ? { skipped: true as const } : {}),
-          ...(working_ms === null ? {} : { seconds: Math.round(working_ms / 1000) }),
-          asked: { area: domainNames[domain], skill, format: formatNames[type] },
-        };
-      }),
+    items: scored.map(({ item_id, outcome, working_ms, rendered }) => {
+      const { domain, skill } = bank.item(item_id)!;
+      const { type } = JSON.parse(rendered) as RenderedItem;
+      return {
+        id: item_id,
+        right: outcome === 'right',
+        ...(outcome === 'skipped' ? { skipped: true as const } : {}),
+        ...(working_ms === null ? {} : { seconds: Math.round(working_ms / 1000) }),
+        asked: { area: domainNames[domain], skill, format: formatNames[type] },
+      };
+    }),
   };
 }

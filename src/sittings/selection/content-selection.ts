@@ -48,7 +48,7 @@ export type Worth = {
  */
 export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
-  const { rotation, rest, seenWorth } = pool.content.control;
+  const { rotation, rest, seenWorth, repeatWorth = seenWorth } = pool.content.control;
   const textChance = pool.passages.map(() => random.float());
   const chance = new Float64Array(pool.bank.items.length);
   const isTurn = new Uint8Array(chance.length);
@@ -66,7 +66,7 @@ export function drawWorth(pool: DeliveryPool, seed: string, seen: Iterable<strin
     const i = pool.indexById.get(id);
     if (i === undefined) continue;
     const passage = pool.passages[pool.passageOfItem[i]!];
-    for (const mate of passage?.items ?? [i]) share[mate] = seenWorth;
+    for (const mate of passage?.items ?? [i]) share[mate] = repeatWorth;
   }
   return { chance, isTurn, share };
 }

@@ -61,8 +61,10 @@ export type ContentControl = {
   };
   /** The share of sittings in which an item counts as seen, so that no item is in nearly all sittings. */
   rest: number;
-  /** If the learner saw an item within a year, its worth is multiplied by this factor. */
+  /** The worth of an item that rests is multiplied by this factor. */
   seenWorth: number;
+  /** The same for items that the learner saw within a year. Without it, `seenWorth` applies to them. */
+  repeatWorth?: number;
 };
 
 /** From simulations of the shipped bank: with these values, sittings that end early meet the goal for precision. */
@@ -115,6 +117,7 @@ export function defaultSettings(subject: Subject): DeliverySettings {
       rotation: { share: turns[subject], within: 0.6, worth: 0.5, edge: 1.8 },
       rest: rest[subject],
       seenWorth: 0.5,
+      repeatWorth: 0.1,
     },
   };
 }

@@ -62,6 +62,19 @@ ${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_
   };
 }
 
+/** Says when the learner may take a subject again. */
+function waitWords({ wait, invitation }: Link, names: Names): Content {
+  const { subject, lastMs, fromMs } = wait!;
+  const isInTime = fromMs < invitation.expires_at.getTime();
+  return html`<p>You took ${subjectNames[subject]} on ${dayInLondon(lastMs)}. You can take it again from <strong>${dayInLondon(fromMs)}</strong>.</p>
+<p>${isInTime ? 'Come back then with this link.' : 'This link ends before that day. Ask your provider for a new one.'} If you need to take it sooner, ask ${named(names.organisation)}.</p>`;
+}
+
+export function waitPage(link: Link, names: Names): Page {
+  const title = `It is too early for ${subjectNames[link.wait!.subject]}`;
+  return { title, main: html`<h1>${title}</h1>${waitWords(link, names)}` };
+}
+
 /** Asks for the start code, which a supervisor gives the learner when it is time to start. */
 export function startCodePage(base: string, link: Link, wrong: boolean): Page {
   const subject = link.next!;
@@ -178,12 +191,14 @@ function closingText(last: Closing, names: Names): Content {
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because it was not used for 48 hours. The result comes from the questions that you had answered.</p>` : null}
 ${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}
+${last.repeated === null ? null : html`<p class="note">You had seen ${last.repeated.questions} of these ${last.repeated.of} questions before. If you remembered them, your level may look higher than it is.</p>`}
 ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
 <h2>Area by area</h2><dl class="facts areas">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, last.content.recommended_next_level)}</dd></div>`)}</dl>`;
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {
+  if (link.wait !== null) return waitWords(link, names);
   if (link.next === null || link.expired)
     return last.kind === 'removed' || last.kind === 'erased'
       ? html`<p>There is nothing more to do here. You can close this page now.</p>`

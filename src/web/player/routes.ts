@@ -37,6 +37,7 @@ import { type Link, isWithdrawn, openLink } from '../../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../../sittings/result-link.ts';
 import { fewAnswers } from '../../sittings/scoring/engagement-flags.ts';
 import { begunElsewhere, startSitting } from '../../sittings/start.ts';
+import { findRepeated } from '../../sittings/scoring/repeated.ts';
 import { maxPilotsOf } from '../../sittings/selection/pilot.ts';
 import type { Client, SittingRow } from '../../sittings/store.ts';
 import { idleEnd, remainingMs } from '../../sittings/working-time.ts';
@@ -50,7 +51,7 @@ import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing } from './question/review-part.ts';
 import type { Names } from './pages.ts';
-import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
+import { checkPage, closingPage, pausedPage, resultPage, startCodePage, waitPage, welcomePage } from './pages.ts';
 import { practicePage, practised } from './question/practice.ts';
 import { questionPage, skipPage } from './question/question-page.ts';
 import { isSetByPerson, resultWords } from './words.ts';
@@ -246,6 +247,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
     );
   const names = await namesOf(app, link.invitation);
   const { last } = link;
+  if (last === null && link.wait !== null) return { page: waitPage(link, names) };
   if (last === null) return { page: welcomePage(base, link, names, await pilotsOf(app, link)) };
   const earlier: { subject: Subject; level: string; address: string }[] = [];
   for (const { subject, sitting } of link.subjects) {
@@ -367,6 +369,7 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
     return { kind: wasErased ? 'erased' : 'removed', subject };
   }
   const content = contentOf(live.body, live.assessed_at);
+  const repeated = await findRepeated(app.db, sitting.organisation_id, sitting.assessment_id);
   const scored = JSON.parse(sitting.result!) as ScoredResult;
   return {
     kind: 'result',
@@ -376,6 +379,7 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
     address: `/result/${resultToken(app, sitting)}`,
     unfinished: sitting.declared_at === null,
     few: fewAnswers(sitting, scored.counts.answered) !== null,
+    repeated,
     assessedMs: sitting.finished_at!.getTime(),
   };
 }

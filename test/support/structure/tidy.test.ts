@@ -270,6 +270,7 @@ suite('the tree', () => {
     'console: what an owner sets up first': 80,
     'reminders of learners who have not begun': 150,
     'scheduled reports': 455,
+    'early retakes that wait at the link, repeated questions in results, probabilities of example results': 165,
     'choices in an order drawn for each sitting, unless they are in order': 150,
     'full help of every command': 700,
     'XLSX and ODS in for invitations and results, columns of other systems mapped by hand': 1250,

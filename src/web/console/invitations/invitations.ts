@@ -23,7 +23,8 @@ import { filteredVisibility, noTeamNote, visibilityOf, openToken, sealToken } fr
 import { dayOf, lastInstantOf } from '../../../organisations/zone.ts';
 import { messagePage, listPage, confirmPage } from '../kit/page.ts';
 import { readResumedAt } from '../../../feed/position.ts';
-import { extendInvitation, TooSoon } from '../../../sittings/invitations/extend.ts';
+import { allowRetake, extendInvitation, TooSoon } from '../../../sittings/invitations/extend.ts';
+import { waitsOfInvitation } from '../../../sittings/invitations/retakes.ts';
 import { releaseStartCode } from '../../../sittings/invitations/start-code.ts';
 import { limits } from '../../../platform/config/limits.ts';
 import { isStorableText } from '../../../platform/validation/personal-data.ts';
@@ -45,6 +46,7 @@ export const learnerInvitationRoutes: ConsoleRoute[] = [
   get('/invitations', learnerReaders, list, { menu: 'Invitations' }),
   ofInvitation.get('/invitations/{invitation_id}', learnerReaders, show),
   ofInvitation.post('/invitations/{invitation_id}/extend', inviters, extend),
+  ofInvitation.post('/invitations/{invitation_id}/retake', inviters, allow),
   ofInvitation.post('/invitations/{invitation_id}/start-code', inviters, release),
   ...ofInvitation.form('/invitations/{invitation_id}/cancel', inviters, confirmCancel, cancel),
   ofTable.get('/invite/{run_id}/links', inviters, ofRun),
@@ -140,7 +142,10 @@ async function list(visit: Visit): Promise<Answer> {
 
 async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): Promise<Answer> {
   const { app, base, organisationId: id, zone, role, query } = visit;
-  const resumedAt = await readResumedAt(app.db, id);
+  const [resumedAt, waits] = await Promise.all([
+    readResumedAt(app.db, id),
+    one.status === 'open' ? waitsOfInvitation(app.db, one, app.clock.nowMs()) : [],
+  ]);
   return {
     title: 'Invitation',
     heading: one.full_name === '' ? 'Invitation' : html`Invitation of ${name(one.full_name)}`,
@@ -151,6 +156,7 @@ async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): P
         invited: `The learner is invited. ${one.mailed_at === null ? 'No email was sent: give the learner the link below.' : 'The email is being sent.'}`,
         again: 'The learner already had this open invitation. No credit was used.',
         extended: 'The last day is changed.',
+        allowed: 'The learner can start now.',
         cancelled: 'The invitation is cancelled. Its link no longer works.',
         returned: 'The invitation is cancelled, and its credit is returned. Its link no longer works.',
       }),
@@ -160,6 +166,8 @@ async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): P
         Subjects: one.subjects.join(', '),
         Purpose: one.purpose === null ? 'Not recorded' : purposeNames[one.purpose],
         'Reason for an early retake': one.retake_reason,
+        'Too early until':
+          waits.length > 0 && waits.map(({ subject, fromMs }) => html`${subject}: ${day(new Date(fromMs), zone)} `),
         'Extra time': `${one.extra_time_pct}%`,
         Supervision: one.supervision || 'Not recorded',
         Supervisor: one.supervisor,
@@ -169,12 +177,12 @@ async function show(visit: Visit, one: ListedInvitation, faults: Faults = {}): P
         'Last email written': moment(one.mailed_at, zone),
         'Reminder written': moment(one.reminded_at, zone),
       }),
-      one.status === 'open' && inviters.includes(role) && actions(visit, one, faults),
+      one.status === 'open' && inviters.includes(role) && actions(visit, one, waits.length > 0, faults),
     ],
   };
 }
 
-function actions(visit: Visit, one: ListedInvitation, faults: Faults): Content {
+function actions(visit: Visit, one: ListedInvitation, waits: boolean, faults: Faults): Content {
   const { app, base, zone } = visit;
   const f = fieldsOf(visit, faults);
   const here = `${base}/invitations/${one.invitation_id}`;
@@ -185,6 +193,12 @@ function actions(visit: Visit, one: ListedInvitation, faults: Faults): Content {
       one.start_code &&
         html`<h2>Start code</h2><p>Release a start code when the learner is with you. The code works once, for 10 minutes. The evidence pack shows your name.</p>${buttonForm(`${here}/start-code`, 'Release start code')}`,
       linkPart(visit, one),
+    ],
+    waits && [
+      html`<h2>Allow an early retake</h2>`,
+      f.form('Allow early retake', { to: `${here}/retake` }, [
+        f.text('early_reason', 'Reason', { hint: 'The evidence pack shows it, such as “Ill on the day”.' }),
+      ]),
     ],
     html`<h2>Change last day</h2>`,
     f.form('Change last day', { to: `${here}/extend` }, [
@@ -216,6 +230,15 @@ async function release(visit: Visit, { invitation_id: id, full_name: fullName }:
 }
 
 const sayWhy = `Enter a reason of 1 to ${limits.reasonChars} characters on one line.`;
+
+async function allow(visit: Visit, one: ListedInvitation): Promise<Answer> {
+  const { base, organisationId, form: sent, change } = visit;
+  const reason = sent.text('early_reason');
+  if (!isStorableText(reason, limits.reasonChars)) return show(visit, one, { early_reason: sayWhy });
+  const { invitation_id: id } = one;
+  const allowed = await change((work) => allowRetake(work, organisationId, id, reason), id);
+  return { to: `${base}/invitations/${id}${allowed === undefined ? '' : '?did=allowed'}` };
+}
 
 const latestMs = 366 * 24 * 3600_000;
 

@@ -82,7 +82,7 @@ function settingsFields({ app, base }: Visit, shown: WrittenSettings, f: Fields)
     }),
     f.choose('groupAutocreate', labels.groupAutocreate, autocreateChoices),
     f.text('retakeGap', labels.retakeGap, {
-      hint: 'Such as 90. An earlier invitation in the console needs a reason.',
+      hint: 'Such as 90. An earlier assessment needs a reason.',
       inputmode: 'numeric',
       width: 10,
     }),

@@ -11,6 +11,7 @@ import { shortSubjectNames } from '../../../engine/scoring/levels.ts';
 import type { ResultContent, ShownDomain } from '../../../records/results/body.ts';
 import { flagsOf } from '../../../records/results/reviews.ts';
 import { isClose } from '../../../engine/scoring/probabilities.ts';
+import { findRepeated, repeatedWords } from '../../../sittings/scoring/repeated.ts';
 import { renderSets } from '../../../feed/group-sets.ts';
 import type { Visibility } from '../../../organisations/groups/visibility.ts';
 import { type Content, html } from '../../../platform/html/html.ts';
@@ -174,13 +175,27 @@ function historyPart(entries: readonly HistoryEntry[], by: (actor: string) => st
   )}</ol>`;
 }
 
+function notesOf(
+  placed: ResultDetail & { content: ResultContent },
+  repeated: { questions: number; of: number } | null,
+): (string | false)[] {
+  const { content } = placed;
+  return [
+    content.needs_review && reviewWords(content.reviewed_at !== undefined),
+    isClose(Object.values(content.level_probabilities ?? {})) && closeWords,
+    isProvisional(placed) && provisionalWords,
+    repeated !== null && `${repeatedWords(repeated)}. If the learner remembered them, the level is too high.`,
+  ];
+}
+
 async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
   const { app, base, organisationId: id, zone, role } = visit;
   const { content, assessment_id: assessmentId } = found;
-  const [history, sets, by] = await Promise.all([
+  const [history, sets, by, repeated] = await Promise.all([
     historyOf(app.db, id, assessmentId),
     renderSets(app.db, id, [found.group_set_id]),
     actorNames(visit),
+    findRepeated(app.db, id, assessmentId),
   ]);
   const groups = JSON.parse(sets.get(found.group_set_id)?.json ?? '[]') as { name: string; type: string }[];
   const here = `${base}/results/${assessmentId}`;
@@ -199,17 +214,12 @@ async function result(visit: Visit, found: ResultDetail): Promise<Answer> {
   if (content === null)
     return { title: 'Withdrawn result', back, main: [deleted, facts({ ...learner, ...ids }), past] };
   const placed = { ...found, content };
-  const flags = [
-    content.needs_review && reviewWords(content.reviewed_at !== undefined),
-    isClose(Object.values(content.level_probabilities ?? {})) && closeWords,
-    isProvisional(placed) && provisionalWords,
-  ];
   return {
     title: 'Result',
     heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
     back,
     main: [
-      flags.map((one) => one && html`<p class="note">${one}</p>`),
+      notesOf(placed, repeated).map((one) => one && html`<p class="note">${one}</p>`),
       facts({
         ...learner,
         Assessed: moment(content.assessed_at_us, zone),

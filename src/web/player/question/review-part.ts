@@ -18,6 +18,8 @@ export type Closing =
       unfinished: boolean;
       /** The sitting has fewer answers than the minimum of a full sitting. */
       few: boolean;
+      /** How many questions were also in earlier sittings of the learner; null if none. */
+      repeated: { questions: number; of: number } | null;
       /** A reviewer has set a level other than the engines' level. */
       byPerson: boolean;
       assessedMs: number;
