@@ -4,6 +4,8 @@ import type { AmendableFields, PlannedRecord } from '../../src/sandbox/data/plan
 import { isWorkingDay } from '../../src/sandbox/data/calendar.ts';
 import { outcomeTable } from '../../src/sandbox/data/outcomes.ts';
 import { domainNames } from '../../src/sandbox/data/results.ts';
+import { isClose } from '../../src/engine/scoring/probabilities.ts';
+import { changeOf, type Progress } from '../../src/records/results/lists/progress.ts';
 import { frameworkOf } from '../../src/sittings/scoring/standards.ts';
 import { dayMs, plan, learners, results, near, shareOf } from './planned.ts';
 
@@ -49,6 +51,15 @@ function assertConsistent(record: PlannedRecord): void {
     const ladder: Record<string, string | null> = record.subject === 'digital' ? nextLevels.digital : nextLevels.other;
     assert.ok(record.working_level in ladder, `${record.subject} ${record.working_level}`);
     assert.equal(record.recommended_next_level, ladder[record.working_level]);
+  }
+  const probabilities = Object.entries(record.level_probabilities ?? {});
+  if (record.working_level === null) assert.equal(probabilities.length, 0);
+  if (probabilities.length > 0) {
+    assert.deepEqual(
+      probabilities.map(([level]) => level),
+      Object.keys(record.subject === 'digital' ? nextLevels.digital : nextLevels.other),
+    );
+    assert.equal(Math.round(probabilities.reduce((sum, [, one]) => sum + one, 0) * 1000), 1000);
   }
   assert.deepEqual(
     record.domains.map(({ name }) => name),
@@ -183,6 +194,34 @@ suite('results', () => {
       );
   });
 
+  test('a third of the results are close to a boundary, and areas differ within many results', () => {
+    const isCloseOne = ({ record }: (typeof results)[number]) =>
+      isClose(Object.values(record.level_probabilities ?? {}));
+    near(shareOf(results, isCloseOne), 0.35, 0.05, 'close to a boundary');
+    for (const subject of ['digital', 'english', 'maths']) {
+      const own = results.filter(({ record }) => record.subject === subject && record.level_probabilities !== null);
+      const close = shareOf(own, ({ record }) => isClose(Object.values(record.level_probabilities!)));
+      assert.ok(close > 0.15 && close < 0.45, `${close} close to a boundary in ${subject}`);
+      const varied = shareOf(own, ({ record }) => new Set(record.domains.map(({ status }) => status)).size > 1);
+      assert.ok(varied > 0.2, `areas differ in ${varied} of the results in ${subject}`);
+    }
+  });
+
+  test('the distance travelled is measured: some learners gain clearly, and hardly any lose', () => {
+    const outcomes = learners.flatMap((learner) =>
+      [...Map.groupBy(learner.results, ({ record }) => record.subject).values()].flatMap((own) => {
+        const compared = ({ record }: (typeof own)[number]) =>
+          ({ source: 'imported', content: record, ability: null }) as unknown as Progress['first'];
+        const [first, latest] = [compared(own[0]!), compared(own.at(-1)!)];
+        return changeOf({ results: own.length, first, latest } as Progress)?.outcome ?? [];
+      }),
+    );
+    const share = (outcome: string) => shareOf(outcomes, (one) => one === outcome);
+    assert.ok(share('gain') > 0.05 && share('gain') < 0.5, `${share('gain')} gain`);
+    assert.ok(share('loss') < 0.02, `${share('loss')} lose`);
+    assert.ok(share('unmeasured') < 0.03, `${share('unmeasured')} are not measured`);
+  });
+
   test('learners progress: repeated subjects rise more often than they fall', () => {
     let risen = 0;
     let fallen = 0;
@@ -209,6 +248,7 @@ suite('results', () => {
       'is_borderline',
       'needs_review',
       'domains',
+      'level_probabilities',
     ];
     for (const { record, amend, withdraw } of results) {
       if (amend === null) continue;

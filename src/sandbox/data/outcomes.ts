@@ -14,8 +14,18 @@ export type OutcomeTable = {
 /** The inputs of the table. If one of them changes, the table is out of date. */
 export type OutcomeSources = { bank: string; delivery: string; engines: Record<string, string> };
 
-/** A simulated sitting. Rows are sorted by ability. Flag 1 is borderline, and flag 2 needs review. */
-export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...domains: DomainRow[]];
+/**
+ * A simulated sitting. Rows are sorted by ability. Flag 1 is borderline, and flag 2 needs review. `levels`: the
+ * probability of each level in thousandths, lowest first.
+ */
+export type OutcomeRow = [
+  ability: number,
+  estimate: number,
+  rung: number,
+  flags: number,
+  levels: number[],
+  ...domains: DomainRow[],
+];
 type DomainRow = [
   score: number | null,
   next: number | null,
@@ -51,11 +61,12 @@ export function drawOutcome(subject: keyof OutcomeTable['subjects'], ability: nu
   }
   const first = Math.min(Math.max(0, low - (neighbours >> 1)), outcomes.length - neighbours);
   const near = outcomes.slice(first, first + neighbours).sort((a, b) => a[1] - b[1]);
-  const [, , rung, flags, ...rows] = near[Math.floor(luck * neighbours)]!;
+  const [, , rung, flags, levels, ...rows] = near[Math.floor(luck * neighbours)]!;
   const domains = rows.map(([score_pct, next_level_pct, compared, difference, difference_se]) => ({
     ...{ score_pct, next_level_pct, compared, difference, difference_se },
   }));
-  return { rung, is_borderline: (flags & 1) > 0, needs_review: (flags & 2) > 0, domains };
+  const probabilities = levels.map((thousandths) => thousandths / 1000);
+  return { rung, is_borderline: (flags & 1) > 0, needs_review: (flags & 2) > 0, probabilities, domains };
 }
 
 export const nextLuck = (random: Random, luck: number): number =>

@@ -20,12 +20,12 @@ export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_asse
 /** `score_pct` is an integer from 0 to 100. It is null if the status is null or `not_assessed`. */
 export type PlannedDomain = ShownDomain & { status: DomainStatus | null };
 
-export type PlannedRecord = Required<Omit<ImportRecord, 'learner' | 'domains' | 'level_probabilities' | 'groups'>> & {
+export type PlannedRecord = Required<Omit<ImportRecord, 'learner' | 'domains' | 'groups'>> & {
   learner: { ref: string | null; full_name: string };
   domains: PlannedDomain[];
 };
 
-export type AmendableFields = Partial<Pick<PlannedRecord, 'framework' | Exclude<OptionalField, 'level_probabilities'>>>;
+export type AmendableFields = Partial<Pick<PlannedRecord, 'framework' | OptionalField>>;
 
 export type PlannedResult = {
   record: PlannedRecord;
@@ -68,7 +68,7 @@ export type PlannedOutcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | '
  * @param luck as in `drawOutcome`
  */
 export function outcomeAt(subject: Subject, ability: number, luck: number): PlannedOutcome {
-  const { rung, is_borderline, needs_review, domains } = drawOutcome(subject, ability, luck);
+  const { rung, is_borderline, needs_review, probabilities, domains } = drawOutcome(subject, ability, luck);
   const placement = placementAt(subject, rung);
   return {
     subject,
@@ -76,6 +76,7 @@ export function outcomeAt(subject: Subject, ability: number, luck: number): Plan
     ...placement,
     is_borderline,
     needs_review,
+    level_probabilities: Object.fromEntries(rungsOf(subject).map((level, i) => [level, probabilities[i]!])),
     domains: domainNames[subject].map((name, i) => {
       const { score_pct, ...compared } = domains[i]!;
       return { name, score_pct, status: score_pct === null ? null : domainStatus(score_pct), ...compared };
@@ -94,6 +95,7 @@ export function notPlaced(subject: Subject): PlannedOutcome {
     recommended_next_level: null,
     is_borderline: false,
     needs_review: false,
+    level_probabilities: null,
     domains: domainNames[subject].map((name) => ({ name, score_pct: null, status: 'not_assessed' })),
   };
 }
@@ -129,7 +131,9 @@ export function amendmentOf(random: Random, record: PlannedOutcome): NonNullable
     const rung = rungsOf(record.subject).indexOf(record.working_level ?? '');
     if (rung >= 1 && rung <= 3) {
       const { working_level, recommended_next_level } = placementAt(record.subject, rung === 1 ? 2 : rung - 1);
-      return { reason: 'Working level corrected after moderation', fields: { working_level, recommended_next_level } };
+      // The probabilities do not describe a level that a person sets.
+      const fields = { working_level, recommended_next_level, level_probabilities: null };
+      return { reason: 'Working level corrected after moderation', fields };
     }
   }
   const index = record.domains.findIndex((domain) => domain.score_pct !== null);
@@ -204,8 +208,7 @@ export function resultsOf(
   for (let i = 0; i < count; i += 1) {
     const subject = chosen[i % chosen.length]!;
     const before = sat.get(subject);
-    const ability =
-      before === undefined ? general + 0.5 * normal(random) : before.ability + 0.28 + 0.2 * normal(random);
+    const ability = before === undefined ? general + 0.5 * normal(random) : before.ability + 0.9 + 0.6 * normal(random);
     const luck = before === undefined ? random.float() : nextLuck(random, before.luck);
     sat.set(subject, { ability, luck });
     const outcome = random.float() < notPlacedShare ? notPlaced(subject) : outcomeAt(subject, ability, luck);

@@ -61,10 +61,11 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
     if (result.outcome === 'void') throw new RangeError(`The simulated ${subject} sitting ${number} has no result.`);
     const rung = result.placement === 'below_entry' ? 0 : 1 + levelsOf(subject).indexOf(result.placement);
     const flags = (result.isBorderline ? 1 : 0) + (result.needsReview ? 2 : 0);
-    const rows = result.domains.map((one): OutcomeRow[4] => [
+    const rows = result.domains.map((one): OutcomeRow[5] => [
       ...([one.scorePct, one.nextPct, one.compared, one.difference, one.differenceSe] as const),
     ]);
-    return [ability, rounded(result.irt.theta), rung, flags, ...rows];
+    const levels = Object.values(result.irt.levelProbabilities).map((one) => Math.round(one * 1000));
+    return [ability, rounded(result.irt.theta), rung, flags, levels, ...rows];
   };
 }
 
