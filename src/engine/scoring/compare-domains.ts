@@ -4,7 +4,7 @@ import type { ScoredAnswer } from './rules.ts';
 /** The standard deviation of domain abilities around the overall ability, in logits. Assumed, until it is measured. */
 export const domainSd = 0.5;
 /** A difference is named from this many posterior standard deviations on: its sign is then right in 7 of 10 cases. */
-export const namedFromSds = 0.5;
+export const namedFromSds = 0.52;
 /**
  * If the data alone give a larger error, in logits, fewer than 60 % of domains that are at least 0.7 logits weaker would
  * be named, so the domain is not compared.
