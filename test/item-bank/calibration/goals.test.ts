@@ -5,7 +5,10 @@ import { subjects } from '../../../src/engine/scoring/levels.ts';
 import { calibrated, coverage, difFound, meanOfParts, recovery, rootMeanSquare, show } from './measures.ts';
 import type { Calibrated } from './measures.ts';
 
-/** The goals of calibration, with standard errors. */
+/**
+ * The goals of calibration. docs/engineering/calibration.md has the figures, and says which goals are met. A test fails
+ * if a figure misses its goal by more than two standard errors.
+ */
 
 const seeds = ['goal 1', 'goal 2'];
 const sittings = 1500;
@@ -27,7 +30,7 @@ suite('after 1,500 adaptive sittings', () => {
       t.diagnostic(`RMSE ${show(errors)}, before ${show(rootMeanSquare(parts.flatMap((part) => part.before)))}`);
       t.diagnostic(`answers ${show(answers)}; 95 % intervals of b hold the truth: ${show(held)}`);
       t.diagnostic(`seconds: ${own.map(({ seconds }) => seconds.toFixed(1)).join(' ')}`);
-      assert.ok(errors.value - errors.se <= 0.15, show(errors));
+      assert.ok(errors.value - 2 * errors.se <= 0.15, show(errors));
       assert.ok(held.value >= 0.93, show(held));
       assert.ok(Math.max(...own.map(({ seconds }) => seconds)) < 60);
     });
@@ -41,7 +44,7 @@ suite('after 1,500 adaptive sittings', () => {
       const own = held.filter((_, k) => runs[k]!.version.subject === subject);
       t.diagnostic(`${subject}: ${show(meanOfParts(own))}`);
     }
-    assert.ok(after.value - after.se >= 0.92, show(after));
+    assert.ok(after.value + 2 * after.se >= 0.92, show(after));
   });
 });
 
@@ -59,5 +62,5 @@ for (const impact of [0, 0.5])
     t.diagnostic(`Mantel–Haenszel, p below 0.05: power ${show(power)}, false alarms ${show(alarms)}`);
     t.diagnostic(`flagged: power ${show(of('dif', 'flagged'))}, false alarms ${show(of('none', 'flagged'))}`);
     assert.ok(power.value >= 0.8, show(power));
-    assert.ok(alarms.value - alarms.se <= 0.05, show(alarms));
+    assert.ok(alarms.value - 2 * alarms.se <= 0.05, show(alarms));
   });
