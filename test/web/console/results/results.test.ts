@@ -289,9 +289,9 @@ suite('results as a file', () => {
     }
     const open = [1, 2].map(() => sheetFile(service.app, 'csv', () => ({ name: 'x', columns, rows: endless() })));
     assert.throws(() => sheetFile(service.app, 'csv', () => ({ name: 'x', columns, rows: endless() })), ExportsBusy);
-    assert.equal((await owner.post(`${base}/results/export`, { format: 'csv' })).status, 503);
+    assert.equal((await owner.post(`${base}/results/export`, { format: 'csv' })).status, 429);
     for (const one of open) one.on('error', () => {}).destroy();
-    for (let status = 503; status !== 200;)
+    for (let status = 429; status !== 200;)
       ({ status } = await owner.post(`${base}/results/export`, { format: 'csv' }));
     // A snapshot ends a moment after its last byte was taken.
     for (let open = 1; open > 0;) {
