@@ -131,7 +131,7 @@ suite('signs in evidence and review', async () => {
     assert.equal(sitting.items[4]!.seconds, 45);
     assert.match(page, /\d+ right, \d+ wrong and 1 skipped, in the order given\. A skipped question counts as wrong\./);
     assert.match(page, /"label":"Pauses","value":"1, of 25 minutes"/);
-    assert.match(page, /"outcome":"skipped","time":"0:40"/);
+    assert.match(page, /"skipped","0:40"\]/);
     assert.match(page, /"label":"Why it ended","value":"(Further questions would|The most questions)/);
     const { review } = (await reviewSitting(service.app, org.id, assessmentId))!;
     assert.equal(review.items[2]!.outcome, 'skipped');
@@ -160,10 +160,11 @@ suite('signs in evidence and review', async () => {
     assert.deepEqual([answered, skipped >= 3], [1, true]);
     const { body } = await org.get(`/assessments/${assessmentId}`);
     const published = body.data.domains.find((one: { name: string }) => one.name === name);
-    assert.deepEqual(published, { name, score_pct: null, status: null });
+    const { score_pct, status } = published;
+    assert.deepEqual({ score_pct, status }, { score_pct: null, status: null });
     assert.deepEqual(
       domains.find((one) => one.name === name),
-      { ...published, answered: 1 },
+      { name, score_pct, status, answered: 1 },
     );
   });
 

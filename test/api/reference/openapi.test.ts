@@ -118,7 +118,7 @@ suite('the OpenAPI document', () => {
   });
 });
 
-/** Headers that HTTP itself or the connection adds, and the header against content sniffing, which only browsers read. */
+/** Headers that HTTP itself or the connection adds, and headers that only browsers read. */
 const ofTheConnection = [
   'date',
   'connection',
@@ -127,6 +127,7 @@ const ofTheConnection = [
   'content-length',
   'transfer-encoding',
   'x-content-type-options',
+  'content-security-policy',
 ];
 
 /** Headers that stand for something which isn't so of every such reply. */

@@ -5,7 +5,7 @@ import type { Uniform } from '../../../src/platform/crypto/random.ts';
 import { seededRandom } from '../../../src/platform/crypto/random.ts';
 import type { DeliveryPool } from '../../../src/sittings/selection/pool.ts';
 import type { Answers } from '../../../tools/item-bank/calibration/answers.ts';
-import type { CalibrationItem } from '../../../tools/item-bank/calibration/mml.ts';
+import type { CalibrationItem } from '../../../tools/item-bank/calibration/model.ts';
 import { deliver } from '../../../tools/item-bank/simulation/delivery.ts';
 import { simulationRandom, standardNormal } from '../../../tools/item-bank/simulation/random.ts';
 

@@ -69,8 +69,8 @@ suite('sealing', () => {
     const logged = service.logged
       .slice(lines)
       .join('')
-      .match(/"organisation_id":\d+/g);
-    assert.deepEqual(logged, [`"organisation_id":${ids[1]}`]);
+      .match(/"organisation_id":"[^"]*"/g);
+    assert.deepEqual(logged, [`"organisation_id":"${orgs[1]!.publicId}"`]);
     await chain(2);
     await sealAudit(app);
     for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 0);

@@ -1,5 +1,6 @@
 import type { Answers } from './answers.ts';
-import type { CalibrationItem, Estimate, Model } from './mml.ts';
+import type { Estimate, Model } from './mml.ts';
+import type { CalibrationItem } from './model.ts';
 import { isFree, Posteriors } from './mml.ts';
 import { nodes, pairs, slopesAt } from './model.ts';
 import { inverseDiagonal, square } from './numbers.ts';

@@ -1,7 +1,7 @@
 import type { Answers } from './answers.ts';
 import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
 import { coordinatesOf, nodes, parametersOf, slopesAt } from './model.ts';
-import type { Coordinates } from './model.ts';
+import type { CalibrationItem, Coordinates } from './model.ts';
 import type { Square } from './numbers.ts';
 import { solve, square } from './numbers.ts';
 import type { Prior } from './priors.ts';
@@ -13,14 +13,6 @@ import { BankPrior } from './priors.ts';
  * on answers that are in the likelihood, so the estimates stay consistent (missing at random: Rubin 1976; Mislevy & Wu
  * 1996).
  */
-
-export type CalibrationItem = ItemParameters & {
-  level: string;
-  domain: string;
-  type: string;
-  /** Held at the bank's parameters, as an anchor of the scale. */
-  isAnchor: boolean;
-};
 
 /** `2pl`: c keeps the bank's value. `3pl`: c is estimated too for items that can be guessed. */
 export type Model = '2pl' | '3pl';

@@ -4,6 +4,14 @@ import type { ItemParameters } from '../../../src/engine/scoring/irt.ts';
  * The item parameters on the scale on which they are estimated: log a, b, logit c. Derivatives are by these three.
  */
 
+export type CalibrationItem = ItemParameters & {
+  level: string;
+  domain: string;
+  type: string;
+  /** Held at the bank's parameters, as an anchor of the scale. */
+  isAnchor: boolean;
+};
+
 export type Coordinates = [logA: number, b: number, logitC: number];
 
 export const coordinatesOf = ({ a, b, c }: ItemParameters): Coordinates => [Math.log(a), b, Math.log(c / (1 - c))];

@@ -1,8 +1,7 @@
-import type { CalibrationItem } from './mml.ts';
 import { square, solve } from './numbers.ts';
 import type { Square } from './numbers.ts';
 import { coordinatesOf } from './model.ts';
-import type { Coordinates } from './model.ts';
+import type { CalibrationItem, Coordinates } from './model.ts';
 
 /**
  * What the bank says before any answer. Authors misjudge a level, a domain or a type together, so the difficulties have

@@ -108,12 +108,16 @@ function* optionFaults(item: RenderedItem): Generator<string> {
   }
 }
 
-/** Choosing is easier than typing. A choice item is therefore not harder than a typed item about the same thing. */
+/**
+ * Choosing is easier than typing. Authors therefore judge a choice item to be easier than a typed item about the same
+ * thing. Difficulties that were measured may say otherwise.
+ */
 function* twinFaults(item: Item, items: readonly Item[]): Generator<string> {
   // Reading items of one skill are about different texts, so their difficulties cannot be compared.
-  if (!isChoice(item) || item.domain === 'reading') return;
+  if (!isChoice(item) || item.domain === 'reading' || item.calibration === 'calibrated') return;
   const typed = items.filter(
     (other) =>
+      other.calibration === 'provisional' &&
       other.level === item.level &&
       other.statement === item.statement &&
       other.skill === item.skill &&
