@@ -54,7 +54,12 @@
       let menu = whole.previousElementSibling
       let { text, value } = menu.options[menu.selectedIndex]
       pen.font = getComputedStyle(menu).font
-      whole.textContent = value && pen.measureText(text).width > menu.clientWidth - 45 ? text : ''
+      // A menu that is as wide as it wants to be shows every choice in full.
+      menu.style = 'width: max-content; max-width: none'
+      let wants = menu.offsetWidth
+      menu.style = ''
+      let cut = wants > menu.offsetWidth && pen.measureText(text).width > menu.clientWidth - 45
+      whole.textContent = value && cut ? text : ''
     })
   }
   onresize = fit

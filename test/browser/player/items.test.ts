@@ -147,6 +147,16 @@ suite('items of every form in a browser', { skip: withoutBrowser }, async () => 
     }
   });
 
+  test('a choice that its menu shows in full is not written again below it', async () => {
+    const tasks = all.filter(({ id }) => ['dig-e-dev-005', 'dig-l1-safe-019'].includes(id));
+    assert.equal(tasks.length, 2);
+    const { page, show } = await gallery(service, { width: 390 });
+    for (const task of tasks) {
+      await show(task);
+      assert.equal((await page.locator('.whole').allTextContents()).join(''), '', task.id);
+    }
+  });
+
   test('the question of a reading passage stands before the text and after it', async () => {
     const { page, show } = await gallery(service, { width: 320 });
     await show(all.find((item) => partsOf(item).includes('passage'))!);
