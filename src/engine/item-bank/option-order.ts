@@ -42,7 +42,7 @@ series.push([...'abcdefghijklmnopqrstuvwxyz']);
 type Rank = { kind: string; at: number };
 
 const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/u).map(withoutStop);
-const withoutStop = (word: string): string => word.replace(/[,.;:]+$/u, '');
+const withoutStop = (word: string): string => word.replace(/[,.;:]$/u, '');
 
 const readers: readonly ((text: string) => Rank | null)[] = [
   (text) => {

@@ -40,7 +40,7 @@ export function levelProbabilities(
 }
 
 /** A level is plausible from this probability on, and clear from the next. */
-const plausible = 0.25;
+const plausible = 0.3;
 const clear = 0.7;
 
 /**

@@ -3,6 +3,7 @@ import { type Content, type Markup, attributes, html } from '../../platform/html
 import { declarationText } from '../../sittings/evidence.ts';
 import type { Link } from '../../sittings/link.ts';
 import type { SittingStop } from '../../sittings/delivery.ts';
+import type { ResultContent } from '../../records/results/body.ts';
 import type { SittingRow } from '../../sittings/store.ts';
 import { standards } from '../../sittings/scoring/standards.ts';
 import { timeLimitMs } from '../../sittings/working-time.ts';
@@ -194,7 +195,14 @@ ${last.few ? html`<p class="note">You answered fewer questions than usual, so th
 ${last.repeated === null ? null : html`<p class="note">You had seen ${last.repeated.questions} of these ${last.repeated.of} questions before. If you remembered them, your level may look higher than it is.</p>`}
 ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
-<h2>Area by area</h2><dl class="facts areas">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, last.content.recommended_next_level)}</dd></div>`)}</dl>`;
+<h2>Area by area</h2>${areasOf(last.content)}`;
+}
+
+function areasOf({ domains, recommended_next_level: next }: ResultContent): Content {
+  if (domains.every(({ compared }) => compared === null))
+    return html`<p>You answered too few questions to compare your areas.</p>`;
+  const hint = domains.some((domain) => nextWords(domain, next) !== '');
+  return html`${hint ? html`<p>Some areas are harder than others, so do not compare their numbers.</p>` : null}<dl class="facts areas">${domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${areaWords(domain)}${sureWords(domain)}.${nextWords(domain, next)}</dd></div>`)}</dl>`;
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {

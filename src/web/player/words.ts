@@ -99,8 +99,8 @@ function certaintyPct({ difference, difference_se: se }: ShownDomain): number | 
 }
 
 /** @param next the level to which the learner goes on, if the areas are measured there */
-export function nextWords({ next_level_pct: pct }: ShownDomain, next: string | null): string {
-  if (pct == null || next === null) return '';
+export function nextWords({ next_level_pct: pct, compared }: ShownDomain, next: string | null): string {
+  if (pct == null || next === null || compared === null) return '';
   return ` At ${next.replace(/ (\d)/, '\u00a0$1')} you would get about ${Math.round(pct / 10)} of 10 questions right.`;
 }
 

@@ -54,12 +54,13 @@ suite('level probabilities', () => {
   test('are close to a line if two levels are plausible and none is clear, whatever the other levels have', () => {
     for (const close of [
       [0.69, 0.31],
-      [0.1, 0.65, 0.25],
+      [0.1, 0.6, 0.3],
       [0.5, 0.5],
       [0.34, 0.33, 0.33],
     ])
       assert.ok(isClose(close));
-    for (const clear of [[0.7, 0.3], [0.9, 0.1], [1, 0], [0.16, 0.68, 0.16], []]) assert.ok(!isClose(clear));
+    for (const clear of [[0.7, 0.3], [0.9, 0.1], [1, 0], [0.16, 0.68, 0.16], [0.1, 0.61, 0.29], []])
+      assert.ok(!isClose(clear));
   });
 
   const item = fc.record({

@@ -9,7 +9,7 @@ import { simulationMarkdown, simulationPlots } from '../simulation/report.ts';
 import type { SubjectSimulation } from '../simulation/report.ts';
 import { systemClock } from '../../../src/platform/time/clock.ts';
 import { BankFault } from '../../../src/engine/scoring/cuts.ts';
-import { judgeGoals } from '../simulation/goals.ts';
+import { judgeGoals, verdictOf } from '../simulation/goals.ts';
 import { reportOf, sittingsOf } from '../simulation/simulate.ts';
 import type { ConditionResult } from '../simulation/simulate.ts';
 import { simulationOf } from './simulate-thread.ts';
@@ -164,7 +164,8 @@ export const simulateBank = command({
       goals
         .filter((goal) => !goal.met)
         .map(
-          (goal) => `${report.subject}: ${goal.goal}: ${goal.figure === null ? 'no figure' : goal.figure.toFixed(3)}`,
+          (goal) =>
+            `${verdictOf(goal)}: ${report.subject}: ${goal.goal}: ${goal.figure === null ? 'no figure' : goal.figure.toFixed(3)}`,
         ),
     );
     const total = simulations.reduce((sum, { goals }) => sum + goals.length, 0);
@@ -179,7 +180,7 @@ export const simulateBank = command({
       },
       text: [
         `Bank ${bank.version}, ${learners} learners a subject: ${total - missed.length} of ${total} goals met.`,
-        ...missed.map((line) => `not met: ${line}`),
+        ...missed,
       ].join('\n'),
     };
   },

@@ -17,6 +17,15 @@ export type GoalResult = {
   met: boolean;
 };
 
+/** `cannot tell`: a bound lies within one standard error of the figure. */
+export type Verdict = 'met' | 'not met' | 'cannot tell';
+
+export function verdictOf({ figure, se, min, max, met }: GoalResult): Verdict {
+  const isNear = (bound?: number) => bound !== undefined && Math.abs(figure! - bound) < se!;
+  if (figure !== null && se !== null && (isNear(min) || isNear(max))) return 'cannot tell';
+  return met ? 'met' : 'not met';
+}
+
 type Measured = { figure: number | null; se: number | null };
 type Goal = { goal: string; measure: (report: SimulationReport) => Measured; min?: number; max?: number };
 

@@ -1,5 +1,6 @@
 import { calibrationSd } from '../../../src/engine/scoring/calibration.ts';
-import type { GoalResult } from './goals.ts';
+import type { GoalResult, Verdict } from './goals.ts';
+import { verdictOf } from './goals.ts';
 import type { DomainFigures, ShareOf } from './figures.ts';
 import type { SimulationReport } from './simulate.ts';
 import type { SubjectBank } from '../../../src/engine/item-bank/load.ts';
@@ -28,14 +29,16 @@ const plainGoals = new Set([
   'items after question 8 more than 1.5 logits above the estimate, learners at θ = −2',
 ]);
 
-function goalRow({ goal, figure: value, se, min, max, met }: GoalResult): string {
+function goalRow(result: GoalResult): string {
+  const { goal, figure: value, se, min, max } = result;
+  const verdict = verdictOf(result);
   const places = goal.includes('number of items') ? 1 : 3;
   const show = (number: number | null, finer = 0) =>
     plainGoals.has(goal) ? figure(number, places + finer) : percent(number, 1 + finer);
   const bounds = [min === undefined ? '' : `≥ ${show(min)}`, max === undefined ? '' : `≤ ${show(max)}`]
     .filter((text) => text !== '')
     .join(' and ');
-  return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${show(se, 1)} | ${met ? 'met' : '**not met**'} |`;
+  return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${show(se, 1)} | ${verdict === 'met' ? verdict : `**${verdict}**`} |`;
 }
 
 const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
@@ -287,22 +290,32 @@ function shareBelow(z: number): number {
 
 const titles: Record<Subject, string> = { digital: 'Digital', english: 'English', maths: 'Maths' };
 
+function goalLines(goals: readonly GoalResult[]): string[] {
+  const named = (verdict: Verdict) => goals.filter((goal) => verdictOf(goal) === verdict).map((goal) => goal.goal);
+  const [missed, open] = [named('not met'), named('cannot tell')];
+  return [
+    missed.length === 0
+      ? `No goal of ${goals.length} is missed.`
+      : `Not met, of ${goals.length} goals: ${missed.join('; ')}.`,
+    ...(open.length === 0
+      ? []
+      : ['', `Cannot tell, because the goal lies within one standard error: ${open.join('; ')}.`]),
+    '',
+    '| Goal | Wanted | Simulated | Standard error | |',
+    '|---|---|---:|---:|---|',
+    ...goals.map(goalRow),
+  ];
+}
+
 function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: string): string[] {
   const { report, goals } = simulation;
   const { subject, population: all, abilities } = report;
-  const missed = goals.filter((goal) => !goal.met);
   return [
     `## ${titles[subject]}`,
     '',
     `${report.items} items, ${report.learners.toLocaleString('en-GB')} learners. Cuts: ${report.cuts.map((cut) => `${levelName(cut.level)} ${figure(cut.theta, 2)}`).join(', ')}.`,
     '',
-    missed.length === 0
-      ? `All ${goals.length} goals are met.`
-      : `${goals.length - missed.length} of ${goals.length} goals are met; not met: ${missed.map((goal) => goal.goal).join('; ')}.`,
-    '',
-    '| Goal | Wanted | Simulated | Standard error | |',
-    '|---|---|---:|---:|---|',
-    ...goals.map(goalRow),
+    ...goalLines(goals),
     '',
     '| Also measured | |',
     '|---|---:|',

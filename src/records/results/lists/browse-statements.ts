@@ -41,8 +41,8 @@ export const unfiltered: ResultFilter = {
 export type ResultPageStart = readonly (number | string)[];
 
 // A search for these texts finds only the fields, because quotes inside a string value are escaped. The probabilities
-// are the last field. Two of them from 0.25 to below 0.7 mean the same as `isClose`, because all add up to 1.
-const between = String.raw`":0\.(2[5-9]|[3-6])`;
+// are the last field. Two of them from 0.3 to below 0.7 mean the same as `isClose`, because all add up to 1.
+const between = String.raw`":0\.[3-6]`;
 const borderline = `(case when a.body like '%"level_probabilities":{%'
   then a.body ~ '"level_probabilities":\\{.*${between}.*${between}' else a.body like '%"is_borderline":true%' end)`;
 const review = `a.body like '%"needs_review":true%'`;

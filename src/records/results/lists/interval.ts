@@ -76,7 +76,7 @@ export const provisionalWords =
   'Provisional: the authors judged how hard the questions are. Learners’ answers have not confirmed it yet.';
 
 export const closeWords =
-  'Close to the line between two levels: the likeliest level has a probability below 70 %, and another at least 25 %.';
+  'Close to the line between two levels: the likeliest level has a probability below 70 %, and another at least 30 %.';
 
 /** A result's index on its subject's ladder; null if the ladder does not have its working level. */
 function stepOf({ subject, working_level, below_level_1 }: ResultContent): number | null {

@@ -139,7 +139,7 @@ function tallies({ points, ...figure }: Chart): Markup {
   const rows = points.map(({ label, value }, row) => {
     const y = row * 34 + 6;
     const marks = Array.from({ length: value }, (_, at) => {
-      const left = 112 + Math.floor(at / 5) * 44;
+      const left = 118 + Math.floor(at / 5) * 44;
       const x = left + (at % 5) * 8;
       return at % 5 === 4 ? line(left - 5, y + 20, left + 29, y + 2, 'tally') : line(x, y, x, y + 22, 'tally');
     });
