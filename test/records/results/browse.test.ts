@@ -29,7 +29,7 @@ const spreads = [
   { 'Level 1': 0.69, 'Level 2': 0.31 },
   { 'Entry Level 3': 0.3, 'Level 1': 0.7 },
   { 'Entry Level 3': 0.24, 'Level 1': 0.66, 'Level 2': 0.1 },
-  { 'Entry Level 3': 0.125, 'Level 1': 0.625, 'Level 2': 0.25 },
+  { 'Entry Level 3': 0.1, 'Level 1': 0.6, 'Level 2': 0.3 },
   { 'Level 1': 1, 'Level 2': 0 },
 ];
 
@@ -38,7 +38,7 @@ function isNearLine(body: string): boolean {
   const { is_borderline, level_probabilities } = JSON.parse(`{${body}}`);
   if (!level_probabilities) return is_borderline;
   const [likeliest, next] = Object.values<number>(level_probabilities).toSorted((x, y) => y - x);
-  return likeliest! < 0.7 && next! >= 0.25;
+  return likeliest! < 0.7 && next! >= 0.3;
 }
 
 function record(i: number) {
